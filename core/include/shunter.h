@@ -225,7 +225,9 @@ enum ShunterReason {
     SHUNTER_REASON_NODES_DOWN = 6,    /* it would not fit though all jobs had ended, for nodes are down */
     SHUNTER_REASON_DECLINED = 7,      /* it fits, but the placer gives it no nodes now */
     SHUNTER_REASON_LOCALITY = 8,      /* it fits, but waits for nodes that are closer together */
-    SHUNTER_REASON_REFUSED = 9        /* it fits, but on types of GPUs alone that it refuses: it waits for another */
+    SHUNTER_REASON_REFUSED = 9,       /* it fits, but on types of GPUs alone that it refuses: it waits for another */
+    SHUNTER_REASON_LIMIT = 10,        /* a limit of the site keeps it from starting now */
+    SHUNTER_REASON_RESERVED = 11      /* it fits, but on nodes alone that are reserved before it would end */
 };
 
 /* ---- structures ---- */
@@ -281,6 +283,7 @@ typedef struct ShunterDecision {
     uint8_t *outcome;     /* enum ShunterOutcome */
     uint8_t *reason;      /* enum ShunterReason */
     int64_t *blocker;     /* the job that the reason is about, or SHUNTER_UNKNOWN */
+    int64_t *rule;        /* the counter, or the window, that the reason is about, or SHUNTER_UNKNOWN; or null */
     int64_t *place;       /* its place in the order of those that wait, or SHUNTER_UNKNOWN */
     int64_t *reserved_ms; /* when its reservation begins, or SHUNTER_NO_TIME where the rule works out no time */
     ShunterPlaces places; /* where it starts, or where its reservation is, if that is worked out */
@@ -341,6 +344,42 @@ typedef struct ShunterScopes {
 } ShunterScopes;
 
 /*
+ * What a site lets wait and start. Running jobs take from counters, and so do those that wait for nodes or run: a job may
+ * not start, or not wait, while what is used of one of its counters and what it takes are more than its capacity. Windows
+ * close nodes to jobs that would not have ended when they begin.
+ */
+typedef struct ShunterRules {
+    int64_t week_offset_ms;            /* to be added to a time: whole weeks of the sum begin as the site's weeks do */
+    size_t stretches;
+    const uint32_t *hours;             /* by stretch: which hours it is a part of */
+    const int64_t *hours_from_ms;      /* by stretch: from when in the week */
+    const int64_t *hours_to_ms;        /* by stretch: up to when, at most a week later */
+    size_t counters;
+    const int64_t *capacity;           /* by counter: how much running jobs may take of it */
+    const int64_t *counter_hours;      /* by counter: the hours in which it binds, or SHUNTER_UNKNOWN for always */
+    size_t takes;
+    const uint32_t *take_job;          /* by what a job takes: the job */
+    const uint32_t *take_counter;      /* of which counter */
+    const int64_t *take_amount;        /* how much */
+    size_t queued_counters;
+    const int64_t *queued_capacity;    /* by counter: how much those may take of it that wait for nodes or run */
+    size_t queued_takes;
+    const uint32_t *queued_job;        /* as for running jobs */
+    const uint32_t *queued_counter;
+    const int64_t *queued_amount;
+    size_t windows;
+    const int64_t *window_start_ms;    /* by window: when it begins for the first time */
+    const int64_t *window_duration_ms; /* by window: how long it lasts; 0: no job may run across its beginning */
+    const int64_t *window_period_ms;   /* by window: how long it takes to begin again, a part of a week; 0: it does not */
+    size_t closed;
+    const uint32_t *closed_window;     /* by node of a window: the window */
+    const uint32_t *closed_node;       /* the node */
+    const uint32_t *class_;            /* by job: its class; null without windows */
+    size_t classes;
+    const uint8_t *binds;              /* class by class, for each window: 1 if it binds */
+} ShunterRules;
+
+/*
  * What keeps jobs from waiting for nodes, and when they leave the queue. Arrays may be null: then no job has such a thing.
  * A job that can never wait, since a dependency can no longer be met, leaves. Jobs that are not simulated are over.
  */
@@ -359,6 +398,7 @@ typedef struct ShunterConditions {
     size_t dependencies;
     const int64_t *delay_ms;      /* by dependency: so long after it is met the job may wait, or is submitted; null: at
                                      once */
+    const ShunterRules *rules;    /* or null */
 } ShunterConditions;
 
 /* What a simulation is asked to do. Durations are at most 10^12 ms. */

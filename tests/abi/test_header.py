@@ -28,6 +28,7 @@ STRUCTURES = [
     "ShunterPlaces",
     "ShunterPpoOptions",
     "ShunterReplayOptions",
+    "ShunterRules",
     "ShunterScene",
     "ShunterSnapshot",
     "ShunterSpeeds",

@@ -10,6 +10,7 @@ import polars as pl
 from shunter.model.cluster import Cluster, Node
 from shunter.model.conditions import CONDITION_COLUMNS
 from shunter.model.schedule import Outcome, RejectReason, Schedule
+from shunter.model.site import NO_RULES, SiteRules
 from shunter.model.workload import Workload
 from tests.properties.observed import Observed, ObservedJob
 from tests.reference.model import Config, RefJob, RefNode
@@ -33,15 +34,14 @@ def workload_of(jobs: Sequence[RefJob]) -> Workload:
             "queue": [job.queue for job in jobs],
             "priority": [job.priority for job in jobs],
             "logged_wait_s": [None if job.logged_wait_ms is None else job.logged_wait_ms / 1000 for job in jobs],
-            **site_columns(jobs),
             **condition_columns(jobs),
+            **site_columns(jobs),
         },
         schema_overrides={
             **dict.fromkeys(["requested_s", "memory_mb_per_task", "priority", "logged_wait_s"], pl.Float64),
             **dict.fromkeys(["partition", "user", "queue", "status"], pl.String),
-            **dict.fromkeys(["features", "account", "qos"], pl.String),
             **CONDITION_COLUMNS,
-            "name": pl.String,
+            **dict.fromkeys(["name", "features", "account", "qos", "licenses"], pl.String),
         },
     )
     return Workload.from_frame(frame, name="property")
@@ -50,7 +50,10 @@ def workload_of(jobs: Sequence[RefJob]) -> Workload:
 def site_columns(jobs: Sequence[RefJob]) -> dict[str, list[object]]:
     """Returns what rules of a site go by, as a workload has it; nothing where no job has any of it."""
     names = [name for name in ("features", "account", "qos") if any(getattr(job, name) is not None for job in jobs)]
-    return {name: [getattr(job, name) for job in jobs] for name in names}
+    columns: dict[str, list[object]] = {name: [getattr(job, name) for job in jobs] for name in names}
+    if any(job.licenses for job in jobs):
+        columns["licenses"] = [",".join(f"{name}:{count}" for name, count in job.licenses) or None for job in jobs]
+    return columns
 
 
 def condition_columns(jobs: Sequence[RefJob]) -> dict[str, list[object]]:
@@ -79,8 +82,8 @@ def condition_columns(jobs: Sequence[RefJob]) -> dict[str, list[object]]:
     }
 
 
-def cluster_of(nodes: Sequence[RefNode]) -> Cluster:
-    """Returns the nodes as a cluster."""
+def cluster_of(nodes: Sequence[RefNode], rules: SiteRules = NO_RULES) -> Cluster:
+    """Returns the nodes as a cluster with these rules."""
     return Cluster.from_nodes(
         tuple(
             Node(
@@ -94,6 +97,7 @@ def cluster_of(nodes: Sequence[RefNode]) -> Cluster:
             for number, node in enumerate(nodes)
         ),
         name="property",
+        rules=rules,
     )
 
 
@@ -107,7 +111,7 @@ def run_core(
     missing_request = "run-time" if config.missing_request_ms is None else str(config.missing_request_ms / 1000)
     schedule = simulate(
         workload_of([*before, *jobs]).window(len(before)),
-        cluster_of(nodes),
+        cluster_of(nodes, config.rules),
         policy=config.policy,
         dispatch=config.dispatch,
         # first-available brings its own placement and refuses any other.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 
 from shunter.model.schedule import RejectReason
+from shunter.model.site import NO_RULES, SiteRules
 from tests.reference.kinds import RefRow
 from tests.reference.model import Config, RefJob, RefNode
 from tests.reference.resources import reject_reason
@@ -53,6 +54,8 @@ class Scene:
     jobs: tuple[RefJob, ...]
     kinds: tuple[RefRow, ...] = ()
     """How fast kinds of jobs run on each type of GPU; empty: there is no such table."""
+    rules: SiteRules = field(default=NO_RULES, hash=False)
+    """What the site lets wait and start."""
 
     def honest(self) -> Scene:
         """Returns the same scene with run times cut at the requests."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from shunter.model.schedule import Outcome
 from tests.reference.model import Reject
+from tests.reference.site_rules import may_queue
 
 if TYPE_CHECKING:
     from tests.reference.state import State
@@ -110,6 +111,8 @@ def may_wait(state: State, job: int) -> bool:
         alike = [one for one in range(job) if (state.jobs[one].user, state.jobs[one].name) == (told.user, told.name)]
         if not all(is_over(state, one) for one in alike):
             return False
+    if not may_queue(state, job):
+        return False
     if told.array is None or told.array_limit is None:
         return True
     here = [*state.waiting, *(running.job for running in state.running)]

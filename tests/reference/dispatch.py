@@ -12,6 +12,7 @@ from tests.reference.policies import Order
 from tests.reference.preemptive import preemptive_pass
 from tests.reference.projection import Hold, earliest_fit, free_during, reservation_holds, running_holds
 from tests.reference.resources import has_room
+from tests.reference.site_rules import is_barred_now
 from tests.reference.specs import PREEMPTIVE
 from tests.reference.state import State
 
@@ -48,7 +49,7 @@ def scheduling_pass(state: State) -> None:
 def strict_pass(state: State, order: Order) -> None:
     """Starts jobs in order until one does not fit."""
     for job in order.jobs:
-        if is_passed_over(state, order, job):
+        if is_barred_now(state, job) or is_passed_over(state, order, job):
             continue
         allocation = state.place(job, state.free_now())
         if allocation is None:
@@ -71,9 +72,14 @@ def ending_first_pass(state: State, order: Order, depth: int) -> None:
 
 
 def keep_good_reservations(state: State, order: Order) -> None:
-    """Keeps the reservations up to the first job that holds none, or none that is good; the others lapse."""
+    """Keeps the reservations up to the first job that holds none, or none that is good; the others lapse.
+
+    Those whom a limit keeps from starting lose theirs, and take nothing from the others.
+    """
     kept: dict[int, Reservation] = {}
     for job in order.jobs:
+        if is_barred_now(state, job, kept):
+            continue
         held = state.reservations.get(job)
         if held is None or not is_good(state, job, held, kept):
             break
@@ -93,8 +99,9 @@ def is_good(state: State, job: int, held: Reservation, before: dict[int, Reserva
 def reservation_pass(state: State, order: Order, depth: int) -> None:
     """Plans jobs until ``depth`` of them have been passed over with a reservation; those behind may backfill."""
     passed_over = 0
-    for job in order.jobs:
-        if is_passed_over(state, order, job):
+    for place, job in enumerate(order.jobs):
+        before = [other for other in order.jobs[:place] if other in state.reservations]
+        if is_barred_now(state, job, before) or is_passed_over(state, order, job):
             state.reservations.pop(job, None)
         elif not may_reserve(state, order, job):
             state.reservations.pop(job, None)

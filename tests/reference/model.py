@@ -64,6 +64,10 @@ class RefJob:
     """How many of its array may wait for nodes or run at once."""
     fails: bool = False
     """It does not end well, though it runs to its end."""
+    account: str | None = None
+    qos: str | None = None
+    licenses: tuple[tuple[str, int], ...] = ()
+    """How many of each license it takes while it runs."""
 
     @property
     def total_cores_milli(self) -> int:
@@ -165,6 +169,8 @@ class Config:
     """Who may use which partition, and for what."""
     size_by: str = "auto"
     """What sizes are counted in: ``auto``, ``cores``, ``gpus`` or ``cores-alone``."""
+    rules: SiteRules = field(default=NO_RULES, hash=False)
+    """What the site lets wait and start."""
 
 
 @dataclass(frozen=True)

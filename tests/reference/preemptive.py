@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tests.reference.arithmetic import nearest
 from tests.reference.resources import empty, without
+from tests.reference.site_rules import is_barred, is_barred_now
 from tests.reference.specs import PREEMPTIVE
 from tests.reference.speeds import lasts_ms
 
@@ -106,7 +107,7 @@ def preemptive_pass(state: State) -> None:
         for victim in victims(state, job):
             state.preempt(victim)
         allocation = state.place(job, state.free_now())
-        if allocation is not None:
+        if allocation is not None and not is_barred_now(state, job):
             state.start(job, allocation)
 
 
@@ -122,7 +123,7 @@ def victims(state: State, job: int) -> list[Running]:
     stopped: list[Running] = []
     for running in [None, *behind]:
         stopped += [running] if running else []
-        if state.place(job, free_without(state, stopped)) is not None:
+        if could_start(state, job, stopped):
             return spared(state, job, stopped)
     return []
 
@@ -131,9 +132,15 @@ def spared(state: State, job: int, stopped: list[Running]) -> list[Running]:
     """Returns those of the victims, worst first, who are left when each that need not stop goes on, the best first."""
     for running in reversed(stopped):
         others = [other for other in stopped if other != running]
-        if state.place(job, free_without(state, others)) is not None:
+        if could_start(state, job, others):
             stopped = others
     return stopped
+
+
+def could_start(state: State, job: int, stopped: list[Running]) -> bool:
+    """Tells whether a job could start if some running jobs did not run: it fits, and no limit keeps it."""
+    others = [running.job for running in state.running if running not in stopped]
+    return state.place(job, free_without(state, stopped)) is not None and not is_barred(state, job, others)
 
 
 def free_without(state: State, stopped: list[Running]) -> FreeNodes:

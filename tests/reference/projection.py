@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tests.reference.holding import Reservation
 from tests.reference.model import Allocation
 from tests.reference.resources import FreeNodes, empty, lowest, without
+from tests.reference.site_rules import ends_ms
 from tests.reference.state import State
 
 
@@ -61,11 +62,12 @@ def free_during(state: State, holds: Sequence[Hold], from_ms: int, until_ms: int
 def earliest_fit(state: State, job: int, holds: Sequence[Hold]) -> tuple[int, Allocation] | None:
     """Returns the earliest time, and the nodes, at which the job fits beside the holds for as long as it may last.
 
-    None: it does not fit even after the last release, for nodes are down.
+    None: it does not fit even after the last release, for nodes are down or reserved for others again and again.
     """
     times = {hold.until_ms for hold in holds}
     if (until_ms := state.patient_until_ms(job)) is not None:
         times.add(until_ms)
+    times |= set(ends_ms(state, job, state.now_ms, max(times | {state.now_ms})))
     for time_ms in (state.now_ms, *sorted(time for time in times if time > state.now_ms)):
         free = free_during(state, holds, time_ms, time_ms + state.longest_duration_ms(job))
         allocation = state.place(job, free, time_ms)

@@ -11,6 +11,7 @@ from tests.reference.dispatch import scheduling_pass
 from tests.reference.model import Config, Pass, RefJob, RefNode, Result
 from tests.reference.pairs import within_price
 from tests.reference.preemptive import reviews_ms
+from tests.reference.site_rules import next_rule_ms
 from tests.reference.state import State
 
 
@@ -27,7 +28,8 @@ def simulate(jobs: Sequence[RefJob], nodes: Sequence[RefNode], config: Config, b
         else:
             run_instants(state)
         assert not state.running
-        assert not state.waiting or state.failures.down, f"jobs {state.waiting} wait for ever"
+        may_wait_on = state.failures.down or config.rules
+        assert not state.waiting or may_wait_on, f"jobs {state.waiting} wait for ever"
     return result
 
 
@@ -84,7 +86,10 @@ def next_instant(state: State) -> int | None:
     node_ms = state.failures.next_ms()
     if node_ms is not None and (moments or (state.waiting and state.failures.may_bring_back())):
         moments.append(node_ms)
-    return min(moments, default=None)
+    next_ms = min([*moments, *next_rule_ms(state, alone=not moments)], default=None)
+    if next_ms in moments:
+        state.quiet_since_ms = min(moments)
+    return next_ms
 
 
 def record_pass(state: State) -> None:

@@ -38,6 +38,7 @@ from tests.reference.placements import place_job
 from tests.reference.policies import Order, in_order
 from tests.reference.resources import FreeNodes, empty, reject_reason, usable, without
 from tests.reference.shares import Usage
+from tests.reference.site_rules import closed_nodes, over_job_limit
 from tests.reference.sizes import Sizes, sizes_of
 from tests.reference.specs import OWN, Spec, order_moves, read_spec
 from tests.reference.speeds import done_ms, lasts_ms, least_speed_micro, speed_micro
@@ -54,6 +55,8 @@ class State:
     now_ms: int
     before: Sequence[RefJob] = ()
     """The jobs of the log before the first one."""
+    quiet_since_ms: int = field(init=False)
+    """The last instant that hours and reservations of the site did not bring alone."""
     arrived: int = 0
     """How many jobs have come."""
     came: set[int] = field(default_factory=set)
@@ -82,6 +85,7 @@ class State:
 
     def __post_init__(self) -> None:
         """Reads the specs, and learns from the jobs that had ended in reality before the first one is submitted."""
+        self.quiet_since_ms = self.now_ms
         policy, estimate = self.config.policy, read_spec(self.config.estimate, "estimate")
         self.policy = read_spec(policy, "policy") if isinstance(policy, str) else OWN
         self.moves = self.config.moving or order_moves(self.policy, estimate)
@@ -157,6 +161,8 @@ class State:
         request = request_ms(self.jobs[job], self.config)
         self.arrival_limit_ms[job] = max(1, self.estimate_ms(job) if by_estimate else request)
         reason = reject_reason(self.jobs[job], self.nodes, self.config.mix)
+        if reason is RejectReason.NONE and over_job_limit(self.jobs[job], self.config.rules):
+            reason = RejectReason.OVER_JOB_LIMIT
         if reason is RejectReason.NONE:
             self.held.append(job)
             return
@@ -222,9 +228,11 @@ class State:
 
     def ask(self, job: int, free: FreeNodes, at_ms: int | None = None, wanted: RefJob | None = None) -> Ask:
         """Returns what a placement rule is asked about a job in what is free."""
-        waits = self.waits_for_locality(job, self.now_ms if at_ms is None else at_ms)
+        start_ms = self.now_ms if at_ms is None else at_ms
+        waits = self.waits_for_locality(job, start_ms)
         asked = wanted or self.jobs[job]
-        nodes = [node for node in usable(asked, self.nodes) if node not in self.failures.down]
+        shut = self.failures.down | closed_nodes(self, job, start_ms)
+        nodes = [node for node in usable(asked, self.nodes) if node not in shut]
         return Ask(
             asked,
             self.number(job),

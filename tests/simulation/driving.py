@@ -53,7 +53,7 @@ def settings_of(config: Config) -> Scheduler:
 @lru_cache(maxsize=4)
 def tables_of(scene: Scene) -> tuple[Workload, Cluster]:
     """Returns a scene as the core knows it; a scene is opened several times in a row."""
-    return workload_of(scene.jobs), cluster_of(scene.nodes)
+    return workload_of(scene.jobs), cluster_of(scene.nodes, scene.rules)
 
 
 def open_scene(scene: Scene, config: Config) -> Simulation:

@@ -85,8 +85,14 @@ impl Line {
         if is_behind && !promises.held.contains_key(&job) {
             return Some(Reason::NotLookedAt);
         }
+        if after.is_barred(job) && !promises.held.contains_key(&job) {
+            return Some(Reason::Limit);
+        }
         if self.fits(after, job) {
             return None;
+        }
+        if fits_but_for_windows(after, job) {
+            return Some(Reason::Reserved);
         }
         let fits_apart = || after.machine.free.fits(&after.setup.cluster, after.shape_of(job));
         Some(match can_reserve(after, job) {
@@ -134,6 +140,17 @@ fn over_pairs(simulation: &Simulation) -> bool {
     simulation.setup.config.policy == Policy::Pairs
 }
 
+/// Whether windows alone keep a job that does not fit from starting.
+fn fits_but_for_windows(after: &Simulation, job: u32) -> bool {
+    if after.closures(job).is_none() {
+        return false;
+    }
+    match after.setup.is_pool {
+        true => after.machine.fits(&after.setup, after.state(job).shape),
+        false => after.reach_at(job, after.now_ms()).fits(&after.machine.free),
+    }
+}
+
 /// Whether a job that does not fit on what it accepts would fit if it took any type of GPU.
 fn is_refused(after: &Simulation, job: u32) -> bool {
     let any = &after.setup.jobs.shapes[after.state(job).shape as usize];
@@ -162,7 +179,8 @@ impl Promised {
             held.insert(commitment.job, (fills.then_some(commitment.earliest_ms), Placement::default()));
             first = Some(commitment.job);
         }
-        if held.is_empty() && matches!(after.setup.config.dispatch, Dispatch::Reserve { depth: 1 }) {
+        if held.is_empty() && matches!(after.setup.config.dispatch, Dispatch::Reserve { depth: 1 }) && !after.is_ruled()
+        {
             // Under EASY the head's reservation does not outlive the pass: it is worked out for each anew.
             let may_hold =
                 |turn: &&Turn| turn.may_reserve && !line.fits(after, turn.job) && can_reserve(after, turn.job);

@@ -56,6 +56,10 @@ pub enum Reason {
     Locality = 8,
     /// It fits, but on types of GPUs alone that it refuses: it waits for another.
     Refused = 9,
+    /// A limit of the site keeps it from starting now, whether it fits or not.
+    Limit = 10,
+    /// It fits, but on nodes alone that are reserved for others before it would end.
+    Reserved = 11,
 }
 
 /// What is decided about one job.
@@ -69,6 +73,8 @@ pub struct Verdict {
     pub reason: Reason,
     /// For whom it waits, where the reason is about one job.
     pub blocker: Option<u32>,
+    /// The counter of the limit, or the window, for which it waits.
+    pub rule: Option<u32>,
     /// When its reservation begins, where the rule works that out.
     pub reserved_ms: Option<i64>,
     /// Where it starts, or where its reservation is.
@@ -81,7 +87,20 @@ pub fn decide(simulation: &Simulation, order: Option<&[u32]>) -> Vec<Verdict> {
     let line = Line::of(&mut after, order);
     pass_at_once(&mut after, order);
     let promised = Promised::of(&after, &line);
+    // To those that wait, a job that holds a reservation counts as if it ran.
+    for job in after.promises.holders().to_vec() {
+        after.limits.promise(&after.setup, job);
+    }
     verdicts(simulation, &mut after, &line, &promised, |after, job| line.reason(after, &promised, job))
+}
+
+/// The counter or the window that a reason is about.
+fn rule_of(after: &Simulation, job: u32, reason: Reason) -> Option<u32> {
+    match reason {
+        Reason::Limit => after.barring(job),
+        Reason::Reserved => after.closures(job)?.first_closing(after.now_ms(), after.longest_span_ms(job)),
+        _ => None,
+    }
 }
 
 /// What became of each job between two states of one instant; `reason` says why one waits, and for whom.
@@ -107,6 +126,7 @@ fn verdicts(
             verdict.placement = is.placement.clone();
         } else if is.phase == Phase::Waiting {
             (verdict.reason, verdict.blocker) = reason(after, job as u32);
+            verdict.rule = rule_of(after, job as u32, verdict.reason);
         }
     }
     for (place, job) in line.jobs().enumerate() {

@@ -18,7 +18,6 @@ pub(crate) mod timelines;
 pub(crate) mod turns;
 
 use crate::model::config::{Dispatch, Policy};
-use crate::order::ranking::Turn;
 use crate::sim::job_state::Phase;
 use crate::sim::simulation::Simulation;
 use turns::Turns;
@@ -26,9 +25,7 @@ use turns::Turns;
 /// One pass: starts what the rule lets start now. Without an order, the policy's own.
 pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
     // One reservation is worked out anew at each pass: that gives the same time, and is quicker than to keep it good.
-    if matches!(simulation.setup.config.dispatch, Dispatch::Reserve { depth: 0 | 1 })
-        && !simulation.setup.config.may_decline()
-    {
+    if matches!(simulation.setup.config.dispatch, Dispatch::Reserve { depth: 0 | 1 }) && !keeps_promises(simulation) {
         reserving::drop_reservations(simulation);
     }
     if let Some(order) = order {
@@ -49,6 +46,10 @@ pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
         }
         return;
     }
+    if simulation.is_ruled() {
+        // Who may start depends on who asks, and not on what is asked for alone: the index of the queue does not help.
+        return pass_in_turns(simulation, Turns::of_queue(simulation));
+    }
     match simulation.setup.config.dispatch {
         Dispatch::Strict => {
             while let Some(job) = simulation.waiting.queue.head() {
@@ -58,20 +59,19 @@ pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
             }
         }
         Dispatch::Reserve { depth: 0 } => standing::greedy_pass(simulation),
-        Dispatch::Reserve { depth: 1 } if !simulation.setup.config.may_decline() => standing::easy_pass(simulation),
-        Dispatch::Reserve { depth } => {
-            // The scan depth is a bound for rules that plan every job that they look at.
-            let scanned = if depth == 1 { usize::MAX } else { simulation.setup.config.scan_depth as usize };
-            let queue = &simulation.waiting.queue;
-            let order: Vec<Turn> = queue.iter().take(scanned).map(|job| Turn::plain(0, job)).collect();
-            reserving::pass(simulation, depth, &order);
-        }
+        Dispatch::Reserve { depth: 1 } if !keeps_promises(simulation) => standing::easy_pass(simulation),
+        Dispatch::Reserve { depth } => reserving::pass(simulation, depth, &turns::queue_turns(simulation)),
         Dispatch::Committed { .. } => {
             if let Some(job) = simulation.waiting.queue.head() {
                 committed::commit(simulation, job);
             }
         }
     }
+}
+
+/// Whether a single reservation has to be kept from pass to pass: it may not be worked out anew by what runs alone.
+fn keeps_promises(simulation: &Simulation) -> bool {
+    simulation.setup.config.may_decline() || simulation.is_ruled()
 }
 
 /// One pass over pairs of a job and a type of GPU.
@@ -102,7 +102,10 @@ pub(crate) fn pass_at_once(simulation: &mut Simulation, order: Option<&[u32]>) {
 fn changes_nothing(simulation: &Simulation) -> bool {
     let only_starts = matches!(simulation.setup.config.dispatch, Dispatch::Strict | Dispatch::Reserve { depth: 0 | 1 });
     let free = &simulation.machine.free;
-    simulation.setup.is_pool && only_starts && !simulation.waiting.any_candidate_within(free.cores_milli[0])
+    simulation.setup.is_pool
+        && only_starts
+        && !simulation.is_ruled()
+        && !simulation.waiting.any_candidate_within(free.cores_milli[0])
 }
 
 /// One pass over an order that is made anew.
@@ -110,7 +113,7 @@ fn pass_in_turns(simulation: &mut Simulation, mut turns: Turns) {
     match simulation.setup.config.dispatch {
         Dispatch::Strict => turns::strict_pass(simulation, turns),
         Dispatch::Reserve { depth: 0 } => turns::greedy_pass(simulation, turns),
-        Dispatch::Reserve { depth: 1 } if !simulation.setup.config.may_decline() => turns::easy_pass(simulation, turns),
+        Dispatch::Reserve { depth: 1 } if !keeps_promises(simulation) => turns::easy_pass(simulation, turns),
         Dispatch::Reserve { depth } => reserving::pass(simulation, depth, &turns.sorted()),
         Dispatch::Committed { .. } => {
             if let Some(first) = turns.take_first() {

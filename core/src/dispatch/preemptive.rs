@@ -23,8 +23,9 @@ pub(super) fn pass(simulation: &mut Simulation) {
         if hopeless.contains(&shape) {
             continue;
         }
-        if simulation.fits_now(job) {
-            if simulation.try_start(job) {
+        if may_start(simulation, job) {
+            // One that is given no nodes tells of its shape, unless windows bind some jobs and not others.
+            if simulation.try_start(job) || simulation.is_ruled() {
                 push_next(simulation, &mut heads, lane, key);
             } else {
                 hopeless.insert(shape);
@@ -34,8 +35,9 @@ pub(super) fn pass(simulation: &mut Simulation) {
             // looked at again from here on, never from before.
             heads = simulation.waiting.contest.as_ref().map(|contest| contest.heads(Some(key))).unwrap_or_default();
             hopeless.clear();
-        } else if simulation.setup.config.locality_patience_ms().is_some() {
-            // One that has waited longer may take nodes that this one does not take yet.
+        } else if simulation.setup.config.locality_patience_ms().is_some() || simulation.is_ruled() {
+            // One that has waited longer may take nodes that this one does not take yet; and the site's rules tell jobs of one
+            // shape apart.
             push_next(simulation, &mut heads, lane, key);
         } else {
             hopeless.insert(shape);
@@ -51,9 +53,16 @@ fn push_next(simulation: &Simulation, heads: &mut Heads, lane: LaneKey, key: Key
     }
 }
 
+/// Whether a job fits now, and no limit of the site keeps it from starting.
+fn may_start(simulation: &Simulation, job: u32) -> bool {
+    simulation.fits_now(job) && !simulation.is_barred(job)
+}
+
 /// Stops as many running jobs behind this one as it needs, and starts it; false if all of them are not enough.
 fn make_way(simulation: &mut Simulation, job: u32, key: Key, victims: &mut Victims) -> bool {
-    let partition = simulation.shape_of(job).partition;
+    // A job of another partition may have what a limit leaves to one of them.
+    let is_ruled = simulation.is_ruled();
+    let partition = simulation.shape_of(job).partition.filter(|_| !is_ruled);
     let found = victims.entry(partition).or_insert_with(|| victims_for(simulation, job));
     let mut behind: Vec<Key> = found.iter().copied().filter(|&other| other > key).collect();
     if behind.is_empty() || !could_be_enough(simulation, job, &behind) {
@@ -106,7 +115,7 @@ fn least_victims(simulation: &mut Simulation, job: u32, behind: &[u32]) -> Optio
     for &other in behind {
         lend(simulation, other, true);
         lent.push(other);
-        enough = simulation.fits_now(job);
+        enough = may_start(simulation, job);
         if enough {
             break;
         }
@@ -119,7 +128,7 @@ fn least_victims(simulation: &mut Simulation, job: u32, behind: &[u32]) -> Optio
     // The first taken are the worst; going back, those that turn out not to be needed keep their nodes.
     for &other in lent.iter().rev() {
         lend(simulation, other, false);
-        if !simulation.fits_now(job) {
+        if !may_start(simulation, job) {
             lend(simulation, other, true);
             stopped.push(other);
         }
@@ -129,7 +138,7 @@ fn least_victims(simulation: &mut Simulation, job: u32, behind: &[u32]) -> Optio
     Some(stopped)
 }
 
-/// A running job's nodes count as free for a moment, or no longer.
+/// A running job's nodes, and what it has of limits, count as free for a moment, or no longer.
 fn lend(simulation: &mut Simulation, job: u32, free: bool) {
     let state = &simulation.states[job as usize];
     if free {
@@ -137,4 +146,5 @@ fn lend(simulation: &mut Simulation, job: u32, free: bool) {
     } else {
         simulation.machine.take(&simulation.setup, state);
     }
+    simulation.limits.count(&simulation.setup, job, if free { -1 } else { 1 });
 }

@@ -167,6 +167,9 @@ impl Projection {
         let Projection { steps, at_instant, during, walking, .. } = self;
         let longest_ms = simulation.setup.longest_span_ms(simulation.state(job));
         let patient_until_ms = simulation.patient_until_ms(job);
+        let closures = simulation.closures(job);
+        let last_ms = steps.last().map(|step| step.instant_ms).max(patient_until_ms).unwrap_or(i64::MIN);
+        let all_seen_ms = closures.map(|closures| closures.all_seen_ms(last_ms.max(simulation.now_ms())));
         // Where it may go in the end: what does not do then does not do before either.
         let widest = simulation.reach_at(job, i64::MAX);
         at_instant.copy_amounts(&simulation.machine.free);
@@ -199,7 +202,9 @@ impl Projection {
             // A job that fits where something is only taken fitted before: whoever declined then is not asked again.
             let freed = steps[next..].iter().find(|step| !step.takes).map(|step| step.instant_ms);
             let impatient = patient_until_ms.filter(|&until_ms| until_ms > instant_ms);
-            instant_ms = freed.into_iter().chain(impatient).min()?;
+            let opened =
+                closures.and_then(|closures| closures.next_end_ms(instant_ms)).filter(|&ms| Some(ms) <= all_seen_ms);
+            instant_ms = freed.into_iter().chain(impatient).chain(opened).min()?;
         }
         None
     }
@@ -241,9 +246,9 @@ impl Projection {
 }
 
 /// Whether timelines say it all: where a job may go depends neither on the time nor on how long it has waited, and it is
-/// placed wherever it fits.
+/// placed wherever it fits. Rules of a site may close nodes for a time, and keep jobs from starting.
 fn has_plain_rules(setup: &Setup) -> bool {
-    setup.locality.is_none() && !setup.config.may_decline() && !setup.config.ends_first()
+    !setup.is_ruled && setup.locality.is_none() && !setup.config.may_decline() && !setup.config.ends_first()
 }
 
 /// When a reservation is held.

@@ -7,6 +7,7 @@ use crate::dispatch::projection::{reserved, Projection};
 use crate::dispatch::promises::Settled;
 use crate::dispatch::timelines::Stretch;
 use crate::dispatch::turns::is_passed_over;
+use crate::model::rules::Rules;
 use crate::order::ranking::Turn;
 use crate::place::placement::Placement;
 use crate::sim::job_state::{Gained, Reservation};
@@ -18,9 +19,15 @@ pub(super) fn pass(simulation: &mut Simulation, depth: u32, order: &[Turn]) {
     let kept = simulation.promises.projection.take_if(|_| settled > 0);
     let projection = kept.unwrap_or_else(|| keep_good_reservations(simulation, order));
     let freed = simulation.promises.freed;
+    if simulation.is_ruled() {
+        simulation.limits.begin_pass();
+        order[..settled].iter().for_each(|turn| simulation.limits.promise(&simulation.setup, turn.job));
+    }
     let mut pass = Pass { simulation, projection };
     pass.take_turns(depth, settled as u32, &order[settled..]);
     let Pass { simulation, mut projection } = pass;
+    // Outside of a pass only those count that run.
+    simulation.limits.begin_pass();
     let planned_at = |&job: &u32| simulation.states[job as usize].reservation.as_ref().map(|held| held.planned_at);
     let promises = &mut simulation.promises;
     projection.forget_gains(promises.holders.iter().filter_map(planned_at).min().unwrap_or(promises.freed));
@@ -41,6 +48,8 @@ fn settled_turns(simulation: &Simulation, order: &[Turn]) -> usize {
     let is_settled = promises.projection.is_some()
         && !promises.disturbed
         && !simulation.machine.has_overrun(now_ms)
+        // When hours begin, whoever is under them may lose what it holds.
+        && !simulation.setup.jobs.rules.as_ref().is_some_and(Rules::has_hours)
         && promises.settled.is_some_and(|settled| {
             settled.freed == promises.freed && settled.first_ms.is_some_and(|first_ms| first_ms > now_ms)
         })
@@ -70,7 +79,12 @@ fn keep_good_reservations(simulation: &mut Simulation, order: &[Turn]) -> Box<Pr
     // Where a job has outlived its limit, each instant has it end in the next one: then nothing stays as it was.
     let kept = simulation.promises.projection.take().filter(|_| !doubtful);
     let mut checked = doubtful.then(|| Projection::of_running(simulation));
+    simulation.limits.begin_pass();
     for &Turn { job, .. } in order {
+        // A job that a limit keeps from starting takes nothing from those behind it.
+        if simulation.is_barred(job) {
+            continue;
+        }
         let held = &simulation.state(job).reservation;
         // Each was planned around those before it: behind the first gap nothing holds any more.
         if held.as_ref().is_none_or(|held| held.start_ms < now_ms) {
@@ -83,6 +97,7 @@ fn keep_good_reservations(simulation: &mut Simulation, order: &[Turn]) -> Box<Pr
             projection.add_reservation(simulation, job);
         }
         simulation.promises.holders.push(job);
+        simulation.limits.promise(&simulation.setup, job);
     }
     let mut kept = kept;
     if simulation.promises.holders.len() < before.len() {
@@ -147,7 +162,10 @@ impl Pass<'_> {
                 continue;
             }
             if turn.may_reserve && holding < depth {
-                holding += u32::from(self.plan(turn.job));
+                if self.plan(turn.job) {
+                    holding += 1;
+                    self.simulation.limits.promise(&self.simulation.setup, turn.job);
+                }
             } else {
                 // Behind the last reservation a job may start, but must not delay anybody who holds one.
                 self.backfill(turn.job);

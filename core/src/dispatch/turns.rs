@@ -2,6 +2,7 @@
 //! as far as the pass needs it.
 
 use crate::dispatch::beside::{start_beside, Head};
+use crate::model::config::Dispatch;
 use crate::model::speeds::FULL_SPEED;
 use crate::order::ranking::Turn;
 use crate::sim::simulation::Simulation;
@@ -17,6 +18,13 @@ impl Turns {
     /// The turns of a policy whose order moves, and is up to date.
     pub(super) fn of_policy(simulation: &Simulation) -> Self {
         Turns { turns: simulation.turns(), is_reversed: false }
+    }
+
+    /// The turns of all that a rule looks at in an order that stands still.
+    pub(super) fn of_queue(simulation: &Simulation) -> Self {
+        let mut turns = queue_turns(simulation);
+        turns.reverse();
+        Turns { turns, is_reversed: true }
     }
 
     /// The turns of jobs in an order that is given.
@@ -42,6 +50,16 @@ impl Turns {
         }
         self.turns
     }
+}
+
+/// All that a rule looks at in an order that stands still, the first first.
+pub(super) fn queue_turns(simulation: &Simulation) -> Vec<Turn> {
+    // The scan depth is a bound for rules that plan every job that they look at.
+    let scanned = match simulation.setup.config.dispatch {
+        Dispatch::Reserve { depth: 2.. } => simulation.setup.config.scan_depth as usize,
+        _ => usize::MAX,
+    };
+    simulation.waiting.queue.iter().take(scanned).map(|job| Turn::plain(0, job)).collect()
 }
 
 /// Jobs start in order; the first that does not fit ends the pass.
@@ -93,7 +111,7 @@ fn fill(simulation: &mut Simulation, mut turns: Turns, mut head: Option<&mut Hea
         turns.turns.retain(|turn| terms.allow(simulation.cores_milli(turn.job), span_ms(turn.job)));
     }
     for turn in turns.sorted() {
-        if !is_held(simulation, &turn) {
+        if !simulation.is_barred(turn.job) && !is_held(simulation, &turn) {
             start_beside(simulation, head.as_deref_mut(), turn.job);
         }
     }
@@ -109,8 +127,12 @@ fn is_held(simulation: &Simulation, turn: &Turn) -> bool {
     sizes.part_left(&simulation.machine.free, sizes.micro(simulation.state(turn.job).shape)) < turn.leave_free
 }
 
-/// Whether a pass takes no notice of a job: it fits but is held back, or does not fit and may hold no reservation.
+/// Whether a pass takes no notice of a job: a limit of the site keeps it from starting, it fits but is held back, or does not
+/// fit and may hold no reservation.
 pub(crate) fn is_passed_over(simulation: &Simulation, turn: &Turn) -> bool {
+    if simulation.is_barred(turn.job) {
+        return true;
+    }
     if turn.may_reserve && turn.leave_free <= 0.0 {
         return false;
     }

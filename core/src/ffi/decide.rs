@@ -18,6 +18,8 @@ pub struct ShunterDecision {
     pub reason: *mut u8,
     /// By job: for whom it waits; −1: nobody.
     pub blocker: *mut i64,
+    /// By job: the counter of the limit, or the window, for which it waits; −1: none. Or null.
+    pub rule: *mut i64,
     /// By job: its place in the order; −1: none.
     pub place: *mut i64,
     /// By job: when its reservation begins; the least number: none, or not worked out.
@@ -76,6 +78,8 @@ pub unsafe extern "C" fn shunter_decision_read(decision: u64, told: *mut Shunter
         let jobs = verdicts.len();
         check_capacity("jobs", target.jobs, jobs)?;
         borrow!(write jobs; target => outcome, reason, blocker, place, reserved_ms);
+        let told_rules = if target.rule.is_null() { 0 } else { jobs };
+        borrow!(write told_rules; target => rule);
         unsafe { target.places.fill(jobs, placements) }?;
         for (job, verdict) in verdicts.iter().enumerate() {
             outcome[job] = verdict.outcome as u8;
@@ -83,6 +87,9 @@ pub unsafe extern "C" fn shunter_decision_read(decision: u64, told: *mut Shunter
             blocker[job] = verdict.blocker.map_or(-1, i64::from);
             place[job] = verdict.place.map_or(-1, i64::from);
             reserved_ms[job] = verdict.reserved_ms.unwrap_or(i64::MIN);
+        }
+        for (told, verdict) in rule.iter_mut().zip(verdicts) {
+            *told = verdict.rule.map_or(-1, i64::from);
         }
         Ok::<(), Failure>(())
     })

@@ -15,6 +15,7 @@ pub mod placer;
 pub mod policy;
 pub mod replay;
 pub mod results;
+pub mod rules;
 pub mod simulation;
 pub mod snapshot;
 pub mod supervise;

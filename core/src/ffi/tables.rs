@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::handles::open;
+use super::rules::{read_rules, ShunterRules};
 use super::{borrow, check_pointer, guard, read, Failure};
 use crate::model::areas::{Slowdowns, SLOW_LEVELS};
 use crate::model::cluster::{check_node_count, Cluster, Node, MOST_TYPES, UNTRACKED};
@@ -176,6 +177,8 @@ pub struct ShunterConditions {
     pub dependencies: usize,
     /// By dependency: so long after it is met the job may wait or is submitted; null: at once.
     pub delay_ms: *const i64,
+    /// What the site lets wait and start, or null.
+    pub rules: *const ShunterRules,
 }
 
 /// # Safety
@@ -246,6 +249,10 @@ pub unsafe extern "C" fn shunter_jobs_open(
             kind: unsafe { read("kind", kind, if kind.is_null() { 0 } else { jobs }) }?,
             tier: unsafe { read("tier", tier, if tier.is_null() { 0 } else { jobs }) }?,
             conditions: unsafe { read_conditions(conditions, jobs) }?,
+            rules: match unsafe { conditions.as_ref() } {
+                Some(told) => unsafe { read_rules(told.rules, jobs) }?,
+                None => Default::default(),
+            },
         };
         let jobs = Arc::new(Jobs::new(&columns).map_err(Failure::argument)?);
         *handle = open(jobs);

@@ -65,14 +65,14 @@ pub(crate) struct Need {
 
 /// Lists of one kind, one after the other.
 #[derive(Debug)]
-struct Lists<T> {
+pub(crate) struct Lists<T> {
     offsets: Vec<u32>,
     entries: Vec<T>,
 }
 
 impl<T: Copy> Lists<T> {
     /// Sorts entries into the lists that they belong to; within a list they keep their order.
-    fn new(count: usize, entries: impl Iterator<Item = (u32, T)> + Clone) -> Self {
+    pub(crate) fn new(count: usize, entries: impl Iterator<Item = (u32, T)> + Clone) -> Self {
         let mut offsets = vec![0u32; count + 1];
         entries.clone().for_each(|(list, _)| offsets[list as usize + 1] += 1);
         for list in 0..count {
@@ -83,7 +83,7 @@ impl<T: Copy> Lists<T> {
         Lists { offsets, entries: sorted.into_iter().map(|(_, entry)| entry).collect() }
     }
 
-    fn of(&self, list: usize) -> &[T] {
+    pub(crate) fn of(&self, list: usize) -> &[T] {
         &self.entries[self.offsets[list] as usize..self.offsets[list + 1] as usize]
     }
 }
@@ -105,10 +105,11 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Checks the columns of a table of so many jobs and keeps them; none if they say nothing.
-    pub fn new(columns: &ConditionColumns, jobs: usize) -> Result<Option<Self>, String> {
+    /// Checks the columns of a table of so many jobs and keeps them; none if they say nothing, unless jobs may be held for
+    /// other reasons.
+    pub fn new(columns: &ConditionColumns, jobs: usize, are_held: bool) -> Result<Option<Self>, String> {
         check(columns, jobs)?;
-        if !columns.says_something() {
+        if !columns.says_something() && !are_held {
             return Ok(None);
         }
         let full = |column: &[i64]| if column.is_empty() { vec![NO_TIME; jobs] } else { column.to_vec() };

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use crate::model::conditions::{ConditionColumns, Conditions};
 use crate::model::peaks::{asked, Amounts};
+use crate::model::rule_columns::RuleColumns;
+use crate::model::rules::Rules;
 use crate::model::shape_cores::ShapeCores;
 use crate::model::shape_tree::ShapeTree;
 use crate::order::gittins::KnownRuns;
@@ -109,6 +111,8 @@ pub struct Columns<'a> {
     pub tier: &'a [i64],
     /// What keeps jobs from waiting for nodes.
     pub conditions: ConditionColumns<'a>,
+    /// What the site lets start.
+    pub rules: RuleColumns<'a>,
 }
 
 impl Columns<'_> {
@@ -136,6 +140,8 @@ pub struct Jobs {
     pub shape_cores: ShapeCores,
     /// What keeps jobs from waiting for nodes, where anything does.
     pub conditions: Option<Conditions>,
+    /// What the site lets start, where it has rules.
+    pub rules: Option<Rules>,
     /// Tells this table from any other.
     pub fingerprint: u64,
     /// For each job, its user; all that are unknown have the last number.
@@ -192,11 +198,14 @@ impl Jobs {
         }
         shape.iter_mut().for_each(|number| *number = place[*number as usize]);
         let shapes: Vec<Shape> = by_cores.iter().map(|&old| shapes[old as usize].clone()).collect();
+        let rules = Rules::new(&columns.rules, count)?;
+        let are_held = rules.as_ref().is_some_and(Rules::bind_queues);
         Ok(Jobs {
             submit_ms: columns.submit_ms.to_vec(),
             run_ms: columns.run_ms.to_vec(),
             requested_ms: columns.requested_ms.to_vec(),
-            conditions: Conditions::new(&columns.conditions, count)?,
+            conditions: Conditions::new(&columns.conditions, count, are_held)?,
+            rules,
             fingerprint: fingerprint(columns),
             user: columns.user.iter().map(|&user| if user == UNKNOWN { unknown_user } else { user as u32 }).collect(),
             users: unknown_user as usize + usize::from(columns.user.contains(&UNKNOWN)),
@@ -381,6 +390,7 @@ fn fingerprint(columns: &Columns) -> u64 {
         column.iter().for_each(|&value| hash.add(value as u64));
     }
     columns.conditions.add_to(&mut hash);
+    columns.rules.add_to(&mut hash);
     hash.finish()
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Clock {
     pub(crate) undecided: bool,
     /// When whoever decides from outside wants to be asked, though nothing may happen then.
     pub(crate) asked_ms: Option<i64>,
+    /// The last instant that hours or windows of the site did not bring alone.
+    pub(crate) quiet_since_ms: i64,
     /// True ends of the running jobs. Taking one out of the middle would be slow: entries whose start number is old belong
     /// to a start that was stopped, and are thrown away when they come up.
     ends: BinaryHeap<Reverse<End>>,
@@ -27,7 +29,8 @@ pub(crate) struct Clock {
 impl Clock {
     /// A clock that has not begun to go.
     pub(crate) fn new(now_ms: i64) -> Self {
-        Clock { now_ms, next_arrival: 0, undecided: false, asked_ms: None, ends: BinaryHeap::new() }
+        let (ends, quiet_since_ms) = (BinaryHeap::new(), now_ms);
+        Clock { now_ms, next_arrival: 0, undecided: false, asked_ms: None, quiet_since_ms, ends }
     }
 
     /// A running job will end.

@@ -15,12 +15,16 @@ impl Simulation {
             return committed::advance(self, backfill);
         }
         loop {
-            let Some(instant_ms) = self.next_instant_ms() else {
+            let other_ms = self.next_other_ms();
+            let Some(instant_ms) = earlier(other_ms, self.next_rule_ms(other_ms.is_none())) else {
                 return std::mem::take(&mut self.clock.undecided) && !self.waiting.queue.is_empty();
             };
             // From here on a decision is due because something happens, not because of what was done from outside.
             self.clock.undecided = false;
             self.move_clock(instant_ms);
+            if other_ms == Some(instant_ms) {
+                self.clock.quiet_since_ms = instant_ms;
+            }
             while self.next_end_ms().is_some_and(|end_ms| end_ms <= instant_ms) {
                 self.complete_next();
             }
@@ -39,10 +43,12 @@ impl Simulation {
 
     /// Whether anything is to come.
     pub(crate) fn has_event(&mut self) -> bool {
-        self.next_instant_ms().is_some()
+        let other_ms = self.next_other_ms();
+        other_ms.is_some() || self.next_rule_ms(true).is_some()
     }
 
-    fn next_instant_ms(&mut self) -> Option<i64> {
+    /// When something happens next, but for hours and windows of the site.
+    fn next_other_ms(&mut self) -> Option<i64> {
         let mut next = earlier(self.next_end_ms(), self.next_submit_ms());
         next = earlier(next, self.next_gate_ms());
         next = earlier(next, self.next_starving_ms());
@@ -81,8 +87,10 @@ impl Simulation {
     /// that was declined what is free now.
     fn next_reserved_ms(&self) -> Option<i64> {
         let config = &self.setup.config;
-        let is_possible =
-            self.setup.cluster.has_speeds || config.may_decline() || config.locality_patience_ms().is_some();
+        let is_possible = self.setup.cluster.has_speeds
+            || config.may_decline()
+            || config.locality_patience_ms().is_some()
+            || self.is_ruled();
         if self.machine.running() > 0 || !is_possible {
             return None;
         }

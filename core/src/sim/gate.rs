@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use crate::model::conditions::{Conditions, Dependency};
+use crate::model::rules::Rules;
 use crate::sim::job_state::{JobState, Phase};
 use crate::sim::needs::{submitted_ms, verdict, Verdict};
 use crate::sim::setup::Setup;
@@ -41,6 +42,12 @@ pub(crate) struct Gate {
     free: Vec<u32>,
     /// Held jobs whose dependencies can no longer be met.
     hopeless: Vec<u32>,
+    /// Where the site limits what waits: those that wait for a place alone, in their array or under a limit.
+    crowd: BTreeSet<u32>,
+    /// By limit: what those take that wait for nodes, or run.
+    queued: Vec<i64>,
+    /// A place may have become free for the crowd.
+    crowd_moves: bool,
 }
 
 impl Gate {
@@ -63,6 +70,9 @@ impl Gate {
             touched: Vec::new(),
             free: Vec::new(),
             hopeless: Vec::new(),
+            crowd: BTreeSet::new(),
+            queued: vec![0; setup.jobs.rules.as_ref().map_or(0, Rules::queued_counters)],
+            crowd_moves: false,
         })
     }
 
@@ -118,6 +128,26 @@ impl Gate {
         if let Some(array) = conditions.and_then(|conditions| conditions.array(setup.place(job))) {
             self.arrays[array as usize].taken += 1;
         }
+        self.count_queued(setup, job, 1);
+    }
+
+    /// A job waits for nodes from now on (`sign` 1), or neither waits nor runs any more (−1).
+    fn count_queued(&mut self, setup: &Setup, job: u32, sign: i64) {
+        let Some(rules) = &setup.jobs.rules else { return };
+        let takes = rules.queued(setup.place(job));
+        takes.iter().for_each(|take| self.queued[take.counter as usize] += sign * take.amount);
+    }
+
+    /// Whether one of the crowd has a place, in its array and under all limits.
+    fn has_place(&self, setup: &Setup, job: u32) -> bool {
+        let place = setup.place(job);
+        let conditions = setup.jobs.conditions.as_ref();
+        let is_full = |array: u32| {
+            let limits = conditions.map_or(&[][..], Conditions::array_limits);
+            self.arrays[array as usize].taken >= limits[array as usize]
+        };
+        !conditions.and_then(|conditions| conditions.array(place)).is_some_and(is_full)
+            && setup.jobs.rules.as_ref().is_none_or(|rules| rules.may_queue(place, &self.queued))
     }
 
     /// A job has started for the first time.
@@ -136,6 +166,10 @@ impl Gate {
         if let Some(array) = conditions.array(place).filter(|_| had_place) {
             self.arrays[array as usize].taken -= 1;
             self.touched.push(array);
+        }
+        if had_place {
+            self.count_queued(setup, job, -1);
+            self.crowd_moves = true;
         }
         if let Some(group) = conditions.group(place) {
             self.move_on(setup, states, conditions, group);
@@ -220,7 +254,13 @@ impl Gate {
         if is_held {
             return;
         }
+        let limits_queues = !self.queued.is_empty();
+        let is_limited = setup.jobs.rules.as_ref().is_some_and(|rules| !rules.queued(place).is_empty());
         match conditions.array(place) {
+            array if is_limited || limits_queues && array.is_some() => {
+                self.crowd.insert(job);
+                self.crowd_moves = true;
+            }
             None => self.free.push(job),
             Some(array) => {
                 self.arrays[array as usize].ready.insert(job);
@@ -237,6 +277,10 @@ impl Gate {
             !places.ready.is_empty() && places.taken < limits[array as usize]
         };
         if !self.free.is_empty() || !self.hopeless.is_empty() || self.touched.iter().any(has_place) {
+            return Some(now_ms);
+        }
+        let may_wait = |&job: &u32| states[job as usize].phase == Phase::Held && self.has_place(setup, job);
+        if self.crowd_moves && self.crowd.iter().any(may_wait) {
             return Some(now_ms);
         }
         drop_past(&mut self.begins, |job| states[job as usize].phase == Phase::Held);
@@ -278,9 +322,27 @@ impl Gate {
                 }
             }
         }
+        if std::mem::take(&mut self.crowd_moves) {
+            self.pop_crowd(setup, states, &mut found);
+        }
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    /// Each of the crowd that has a place takes it, in the order of the table.
+    fn pop_crowd(&mut self, setup: &Setup, states: &[JobState], found: &mut Vec<u32>) {
+        for job in std::mem::take(&mut self.crowd) {
+            if states[job as usize].phase != Phase::Held {
+                continue;
+            }
+            if self.has_place(setup, job) {
+                self.take_place(setup, job);
+                found.push(job);
+            } else {
+                self.crowd.insert(job);
+            }
+        }
     }
 
     /// Works out everything from the jobs' states.

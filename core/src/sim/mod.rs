@@ -10,6 +10,7 @@ pub mod failures;
 pub(crate) mod gate;
 pub(crate) mod holding;
 pub mod job_state;
+pub(crate) mod limits;
 pub mod machine;
 pub(crate) mod needs;
 pub mod serialize;

@@ -69,6 +69,9 @@ impl Simulation {
         self.failures.iter().for_each(|failures| failures.write(&mut out));
         out.put(self.waiting.contest.as_ref().and_then(|contest| contest.review_ms).unwrap_or(i64::MAX));
         self.machine.write_stops(&mut out);
+        if self.is_ruled() {
+            out.put(self.clock.quiet_since_ms);
+        }
         out.seal()
     }
 
@@ -148,6 +151,7 @@ impl Simulation {
         self.accounts.read(&self.setup, &self.states, input)?;
         self.read_failures(input)?;
         self.read_stops(input)?;
+        self.clock.quiet_since_ms = if self.is_ruled() { input.time()? } else { self.clock.now_ms };
         if !input.is_empty() {
             return Err("the saved state has more than belongs to it".to_string());
         }

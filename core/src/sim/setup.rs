@@ -8,6 +8,7 @@ use crate::model::conditions::Conditions;
 use crate::model::config::Config;
 use crate::model::free::Free;
 use crate::model::job::{Jobs, Shape, MAX_DURATION_MS};
+use crate::model::rules::Rules;
 use crate::model::size::JobSizes;
 use crate::model::speeds::{stretched_ms, FULL_SPEED};
 use crate::order::estimate::requested_ms;
@@ -43,6 +44,8 @@ pub struct Setup {
     facts: OnceLock<Arc<[Vec<PairFacts>]>>,
     /// One node on which only cores bind: a job fits exactly if its cores do.
     pub(crate) is_pool: bool,
+    /// The site has rules for who of those that wait may start.
+    pub(crate) is_ruled: bool,
 }
 
 impl Setup {
@@ -63,6 +66,9 @@ impl Setup {
         if let Some(event) = config.node_events.iter().find(|event| event.node as usize >= cluster.nodes.len()) {
             return Err(format!("node {} fails, but there are {} nodes", event.node, cluster.nodes.len()));
         }
+        if jobs.rules.as_ref().and_then(Rules::last_node).is_some_and(|node| node as usize >= cluster.nodes.len()) {
+            return Err(format!("a node is reserved that is not among the {} of the cluster", cluster.nodes.len()));
+        }
         config.host_policy().map_or(Ok(()), |policy| policy.check(cluster.nodes.len()))?;
         if config.chooses_types() {
             check_types(&cluster, &config.type_prices)?;
@@ -71,6 +77,7 @@ impl Setup {
         let shapes = priced.as_deref().unwrap_or(&jobs.shapes);
         Ok(Setup {
             is_pool: is_pool(&cluster, &jobs, &config),
+            is_ruled: jobs.rules.as_ref().is_some_and(Rules::bind_starts),
             locality: Locality::new(&cluster, shapes, &config).map(Arc::new),
             sizes: Arc::new(JobSizes::new(&cluster, &jobs, config.size_by, config.policy)),
             given: if config.order_moves() { given.into() } else { Arc::default() },

@@ -12,6 +12,7 @@ use crate::model::cluster::{Cluster, RejectReason};
 use crate::model::config::{Config, Policy};
 use crate::model::free::Free;
 use crate::model::job::{Jobs, Shape};
+use crate::model::rules::Rules;
 use crate::model::speeds::stretched_ms;
 use crate::order::estimate::Basis;
 use crate::order::ranking::Turn;
@@ -24,6 +25,7 @@ use crate::sim::clock::Clock;
 use crate::sim::failures::Failures;
 use crate::sim::gate::Gate;
 use crate::sim::job_state::{initial_state, JobState, Phase};
+use crate::sim::limits::Limits;
 use crate::sim::machine::Machine;
 use crate::sim::setup::Setup;
 use crate::sim::waiting::Waiting;
@@ -37,6 +39,8 @@ pub struct Simulation {
     pub(crate) clock: Clock,
     pub(crate) waiting: Waiting,
     pub(crate) machine: Machine,
+    /// What is used of what the site limits.
+    pub(crate) limits: Limits,
     pub(crate) promises: Promises,
     pub(crate) accounts: Accounts,
     /// Who may not wait for nodes yet, where that can be.
@@ -79,6 +83,7 @@ impl Simulation {
             clock: Clock::new(now_ms),
             waiting: Waiting::new(&setup, order),
             machine: Machine::new(&setup),
+            limits: Limits::new(&setup),
             promises: Promises::default(),
             accounts: Accounts::new(&setup)?,
             gate: Gate::new(&setup),
@@ -110,16 +115,22 @@ impl Simulation {
 
     /// Whether a job could start now.
     pub fn fits(&self, job: u32) -> bool {
-        self.fits_now(job) && self.reject_reason(job) == RejectReason::None
+        self.fits_now(job) && !self.is_barred(job) && self.reject_reason(job) == RejectReason::None
     }
 
     /// Whether what is free is enough for a job that can run here.
     #[inline]
     pub(crate) fn fits_now(&self, job: u32) -> bool {
         if self.setup.is_pool {
-            return self.machine.fits(&self.setup, self.state(job).shape);
+            return self.machine.fits(&self.setup, self.state(job).shape) && !self.is_pool_closed(job, self.now_ms());
         }
-        self.may_fit(job) && self.reach_at(job, self.now_ms()).fits(&self.machine.free)
+        self.may_fit(job) && self.fits_where_open(job)
+    }
+
+    /// Whether what is free on nodes that are not reserved for others is enough.
+    fn fits_where_open(&self, job: u32) -> bool {
+        let (reach, free) = (self.reach_at(job, self.now_ms()), &self.machine.free);
+        reach.fits(free) && self.open_nodes(free, job, self.now_ms()).is_none_or(|open| reach.fits(&open))
     }
 
     /// Whether a job fits if it takes any type of GPU: what it waits for otherwise takes long to find out.
@@ -180,7 +191,12 @@ impl Simulation {
 
     /// Why a job can never run here.
     pub(crate) fn reject_reason(&self, job: u32) -> RejectReason {
-        self.setup.reject_reason(self.shape_of(job))
+        let reason = self.setup.reject_reason(self.shape_of(job));
+        let refuses = |rules: &Rules| rules.refuse(self.setup.place(job));
+        match reason {
+            RejectReason::None if self.setup.jobs.rules.as_ref().is_some_and(refuses) => RejectReason::OverJobLimit,
+            reason => reason,
+        }
     }
 
     /// How long a job is expected to hold nodes of this speed.
@@ -255,7 +271,8 @@ impl Simulation {
 
     /// Where it would put a job at an instant on what is free then.
     pub(crate) fn place_at(&self, free: &Free, job: u32, instant_ms: i64) -> Option<Placement> {
-        self.place_within(free, job, self.reach_at(job, instant_ms))
+        let open = self.open_nodes(free, job, instant_ms);
+        self.place_within(open.as_deref().unwrap_or(free), job, self.reach_at(job, instant_ms))
     }
 
     /// Where it would put a job that may go there.
@@ -328,12 +345,14 @@ impl Simulation {
         let end_ms = (state.segment_start_ms + lasting_ms).max(self.clock.now_ms);
         self.clock.add_end((end_ms, state.sequence, job));
         self.machine.add_run(&self.setup, job, state);
+        self.limits.count(&self.setup, job, 1);
     }
 
     /// A running job gives back what it uses.
     pub(crate) fn end_run(&mut self, job: u32, now_ms: i64) {
         self.forget_last_pass();
         let is_early = self.machine.end_run(&self.setup, job, &self.states, now_ms);
+        self.limits.count(&self.setup, job, -1);
         let state = &self.states[job as usize];
         self.promises.end_run(&self.setup, job, state, now_ms, is_early);
         self.accounts.stop(&self.setup, job, &self.states[job as usize], self.clock.now_ms);
@@ -343,6 +362,9 @@ impl Simulation {
     pub fn start(&mut self, job: u32, nodes: Option<&[Part]>) -> Result<(), String> {
         if self.states.get(job as usize).map(|state| state.phase) != Some(Phase::Waiting) {
             return Err(format!("job {job} does not wait, so it cannot be started"));
+        }
+        if self.is_barred(job) {
+            return Err(format!("job {job} may not start now, by a limit of the site"));
         }
         let placement = match nodes {
             None => self.placement_now(job),

@@ -1,7 +1,7 @@
 //! What a scheduler knows at an instant, told and taken up again; and rebuilding a simulation from its jobs' states.
 
 use crate::dispatch::contenders::plan_review;
-use crate::model::cluster::{reject_reason, RejectReason};
+use crate::model::cluster::RejectReason;
 use crate::model::config::{Config, Dispatch, Policy, SizeBy};
 use crate::model::job::{MAX_DURATION_MS, MAX_TIME_MS};
 use crate::place::placement::{belongs, Placement};
@@ -142,6 +142,7 @@ impl Simulation {
         let Config { size_by: by, origin_ms: from_ms, .. } = self.setup.config;
         self.begin_as_told(now_ms, &down, size_by.unwrap_or(by), origin_ms.unwrap_or(from_ms))?;
         self.clock.now_ms = now_ms;
+        self.clock.quiet_since_ms = now_ms;
         self.clock.undecided = true;
         let limits: Vec<Option<i64>> = jobs.iter().map(|told| told.limit_ms).collect();
         self.take_jobs(jobs)?;
@@ -421,7 +422,7 @@ impl Simulation {
             match self.state(job).phase {
                 Phase::Future => {}
                 Phase::Waiting => {
-                    if reject_reason(&self.setup.cluster, self.shape_of(job)) != RejectReason::None {
+                    if self.reject_reason(job) != RejectReason::None {
                         return Err(format!("job {job} waits, but can never run on this cluster"));
                     }
                     self.enqueue(job, is_first(job));

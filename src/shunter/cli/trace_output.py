@@ -57,7 +57,7 @@ def write_workload(workload: Workload, output: Path, clock: Clock | None = None)
         output: The file.
         clock: What the seconds of the log meant.
     """
-    from shunter.workloads.clock import UNIX_TIMES_FROM_S
+    from shunter.model.workload import UNIX_TIMES_FROM_S
     from shunter.workloads.write import write_table
 
     with step(f"writing {output}"):

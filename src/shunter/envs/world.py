@@ -13,6 +13,7 @@ from shunter.errors import InputError
 from shunter.model.access import access_of
 from shunter.native import Handle, core_numbers, ffi, lib, opened, pointer
 from shunter.simulation.core_inputs import core_config, open_cluster, open_jobs
+from shunter.simulation.rule_support import refuse_rules
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,6 +80,9 @@ class World:
             episodes: What can be played, naming tables and clusters by their places.
             scheduler: Of the simulations.
         """
+        for cluster in clusters:
+            if cluster.rules.bind_starts:
+                refuse_rules("an environment", cluster, "choose a policy that is not learned")
         self.workloads = workloads
         self.clusters = clusters
         self.hosts = len(clusters[0].nodes)

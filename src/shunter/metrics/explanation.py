@@ -122,6 +122,10 @@ class Explanation:
     """What it waited for where locality was the reason: ``one node``."""
     refused: str = ""
     """Which types of GPUs it refused, and why."""
+    limited: str = ""
+    """The limit of the site, or the license, for which it waited."""
+    reserved: str = ""
+    """When nodes were reserved that it could otherwise have had."""
     holds: tuple[Hold, ...] = ()
     """What kept it from waiting before that."""
 
@@ -174,6 +178,8 @@ def explain(record: Record, row: int) -> Explanation:
         in_front=started[started < row],
         waits_for=sweep.waits_for,
         refused=sweep.refused,
+        limited=sweep.limited,
+        reserved=sweep.reserved,
         holds=holds,
     )
 

@@ -9,7 +9,7 @@ from shunter.metrics.explanation import AHEAD, Blocker, Explanation, largest
 from shunter.metrics.holds import hopeless
 from shunter.metrics.labels import counted
 from shunter.metrics.occupancy import RESOURCES
-from shunter.metrics.wait_sweep import DOWN, LOCALITY, ORDER, REFUSED, SCATTERED
+from shunter.metrics.wait_sweep import DOWN, LIMIT, LOCALITY, ORDER, REFUSED, RESERVED, SCATTERED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -108,6 +108,10 @@ def _because(explanation: Explanation, reason: str) -> str:
         return f"it waits for {explanation.waits_for}: {enough}{until}"
     if reason == REFUSED:
         return f"it {explanation.refused}{until}"
+    if reason == LIMIT:
+        return f"it waits for {explanation.limited}"
+    if reason == RESERVED:
+        return f"nodes of {place} are reserved {explanation.reserved} before it would have ended"
     if reason == DOWN:
         return f"nodes of {place} on which jobs had failed were not in use again{until}"
     if reason == SCATTERED:
@@ -126,6 +130,8 @@ def _shortly(reason: str) -> str:
         SCATTERED: "enough was free, but scattered over nodes",
         LOCALITY: "enough was free, but too far apart",
         REFUSED: "only types of GPUs that it refused were free",
+        LIMIT: "a limit of the site kept it from starting",
+        RESERVED: "what was free was reserved before it would have ended",
     }
     return texts.get(reason) or f"not enough {reason} {'was' if reason == 'memory' else 'were'} free"
 
@@ -251,6 +257,8 @@ def explanation_object(explanation: Explanation, top: int) -> dict[str, Any]:
         "blockers": [_blocker_object(record, blocker) for blocker in explanation.blockers[:top]],
         "blockers_in_all": len(explanation.blockers),
         "refused": explanation.refused or None,
+        "limited": explanation.limited or None,
+        "reserved": explanation.reserved or None,
         "passed_by": _group(record, explanation.passed_by),
         "in_front": _group(record, explanation.in_front),
     }

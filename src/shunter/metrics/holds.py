@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from shunter.model.needs import FOLLOWS, SINGLETON, Need, parse_needs
+from shunter.model.start_rules import counter_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +57,16 @@ def hopeless(record: Record, row: int) -> str:
                 ended = "did not end well" if need.kind == "afterok" else "ended well"
                 return f"job {record.rows['job_id'][other]}, on which it depends, {ended}"
     return ""
+
+
+def _queued(record: Record, row: int) -> str:
+    """Returns which limit on jobs that wait or run a job is under."""
+    rules = record.start_rules
+    if rules is None:
+        return "is held"
+    counters = rules.columns["queued_counter"][rules.columns["queued_job"] == row].tolist()
+    texts = dict.fromkeys(counter_text(rules.queued[counter]) for counter in counters)
+    return f"waits for a place under {' or '.join(texts)}" if texts else "is held"
 
 
 def _left_ms(record: Record, row: int) -> float:
@@ -111,5 +122,5 @@ def _met_ms(record: Record, need: Need, other: int) -> float:
 def _place(record: Record, row: int) -> str:
     limit = record.rows["array_limit"][row] if "array_limit" in record.rows.columns else None
     if limit is None:
-        return "is held"
+        return _queued(record, row)
     return f"waits for a place among the {limit:,} of its array"

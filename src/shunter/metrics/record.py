@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+import tomllib
 
 from shunter.errors import InputError
 from shunter.metrics.run_folder import MANIFEST, SCHEDULE, read_manifest, read_schedule, read_stops
@@ -18,15 +19,19 @@ from shunter.model.access import access_of
 from shunter.model.cluster import ANY_GPU_TYPE, Cluster, Node
 from shunter.model.kinds import KindRow, KindTable
 from shunter.model.locality import NEVER, NO_SLOWDOWN, Slowdown
+from shunter.model.ruled_jobs import clocked_rules
 from shunter.model.schedule import Segments, whole_milliseconds
 from shunter.model.schedule_frame import ADMITTED
-from shunter.model.site import NO_RULES
+from shunter.model.site import NO_RULES, read_rules
+from shunter.model.start_rules import compile_rules
+from shunter.model.workload import Workload
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.access import Access
     from shunter.model.schedule import Schedule
+    from shunter.model.start_rules import StartRules
 
 NEEDED = (
     *("job_id", "submit_s", "latest_start_s", "end_s", "tasks", "cores", "memory_mb", "gpus", "partition", "nodes"),
@@ -79,7 +84,8 @@ class Record:
         settings = schedule.settings
         names = (settings.policy, settings.dispatch, settings.placement, settings.wait_for_locality)
         may_fail = settings.failures is not None or settings.mtbf_s is not None
-        record = cls.of_tables(schedule.to_frame(), stops, schedule.cluster, names, may_fail)
+        cluster = replace(schedule.cluster, rules=clocked_rules(schedule.workload, schedule.cluster))
+        record = cls.of_tables(schedule.to_frame(), stops, cluster, names, may_fail)
         return replace(record, pairs=settings.pairs)
 
     @classmethod
@@ -209,6 +215,20 @@ class Record:
         """The rows as a workload has them."""
         return self.rows.with_columns(gpus_per_task=pl.col("gpus") / pl.col("tasks"))
 
+    @cached_property
+    def start_rules(self) -> StartRules | None:
+        """What limits, licenses and reservations of the site mean for the jobs; None: it has none, or is not known."""
+        if not (self.cluster.rules.bind_starts or self.cluster.rules.hold_jobs):
+            return None
+        per_task = {f"{name}_per_task": pl.col(name) / pl.col("tasks") for name in ("cores", "memory_mb")}
+        told = ("user", "partition", "requested_s", "account", "qos", "licenses")
+        jobs = self._asked.with_columns(**per_task, run_s=pl.lit(0.0)).select(
+            *("job_id", "submit_s", "run_s", "tasks", "cores_per_task", "memory_mb_per_task", "gpus_per_task"),
+            *(name for name in told if name in self.rows.columns),
+        )
+        # A run may be a window of a log whose reservations have begun earlier.
+        return compile_rules(Workload.from_frame(jobs, name=self.cluster.name), self.cluster, past_is_wrong=False)
+
 
 def _nearest(ids: pl.Series, job: str) -> str:
     # Ids that are numbers are near by their distance, others by their letters.
@@ -241,7 +261,11 @@ def _cluster(recorded: dict[str, Any]) -> Cluster:
         )
         kinds = KindTable(tuple(told["types"]), rows, told["where"])
     slowdown = _slowdown(recorded.get("slowdown", NO_SLOWDOWN))
-    return Cluster(nodes, recorded["name"], recorded["sha256"], bool(recorded.get("mix", False)), kinds, slowdown)
+    rules = NO_RULES
+    if text := recorded.get("rules"):
+        rules = read_rules(tomllib.loads(text), text, recorded["name"])
+    mix = bool(recorded.get("mix", False))
+    return Cluster(nodes, recorded["name"], recorded["sha256"], mix, kinds, slowdown, rules)
 
 
 def _lists(node: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from shunter.errors import InputError
 from shunter.files import LOCK, Writer, csv_writer, file_meant, locked, parse_json, write_file
 from shunter.model.locality import NO_SLOWDOWN
+from shunter.model.ruled_jobs import clocked_rules
+from shunter.model.site import rules_text
 from shunter.parquet import read_parquet
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ def provenance(workload: Workload, cluster: Cluster, given: dict[str, Any], reso
             "sha256": cluster.content_sha256,
             "mix": cluster.mix,
             **({"kinds": asdict(cluster.kinds)} if cluster.kinds else {}),
+            **({"rules": rules_text(clocked_rules(workload, cluster))} if cluster.rules else {}),
             **({"slowdown": cluster.slowdown} if cluster.slowdown != NO_SLOWDOWN else {}),
             "nodes": [asdict(node) for node in cluster.nodes],
         },

@@ -13,6 +13,7 @@ import numpy as np
 from shunter.metrics.nearness import Nearness
 from shunter.metrics.occupancy import RESOURCES, WHOLE, Amounts, NodeRoom, Shape
 from shunter.metrics.refusal import Refusal
+from shunter.metrics.site_watch import SiteWatch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +30,10 @@ LOCALITY: Final = "locality"
 """There was room, but not on nodes that were close enough together, and the job waited for these."""
 REFUSED: Final = "type refused"
 """There was room, but on types of GPUs alone that the job refused."""
+LIMIT: Final = "limit"
+"""A limit of the site, or a license that others had, kept it from starting, whether there was room or not."""
+RESERVED: Final = "reserved"
+"""There was room, but on nodes alone that were reserved before it would have ended."""
 
 Wait = tuple[float, float]
 """From when until when a job waited, in ms."""
@@ -41,7 +46,7 @@ class Moment:
     from_ms: float
     until_ms: float
     reason: str
-    """One of the five above, or the resource of which not enough was free: one of `RESOURCES`."""
+    """One of those above, or the resource of which not enough was free: one of `RESOURCES`."""
     room: int
     """How many of its tasks would have fitted."""
     free: Amounts
@@ -61,6 +66,10 @@ class Sweep:
     """What it waited for where locality was the reason: ``one node``."""
     refused: str = ""
     """Which types it refused, and why: ``refused V100: price 3.1 × its P100``."""
+    limited: str = ""
+    """The limit at which it was for longest: ``a limit of user ann (running_jobs 2)``."""
+    reserved: str = ""
+    """When the nodes were reserved that kept it waiting for longest: ``from 5 s to 8 s (maintenance)``."""
 
 
 class Walker:
@@ -87,6 +96,7 @@ class Walker:
         self.nearness = Nearness.of(record, row, self.places)
         self.type_of = {pool: name for (_, name), pool in pools.items() if name is not None}
         self.refusal = Refusal.of(record, row, list(dict.fromkeys(self.type_of.values())))
+        self.watch = SiteWatch.of(record, row, waits)
         self.room = {place.pool: 0 for place in self.places.values()}
         self.free = {pool: [0, 0, 0] for pool in self.room}
         self.failed: set[int] = set()
@@ -129,6 +139,11 @@ class Walker:
             sweep.waits_for = " or ".join(dict.fromkeys(pool.what for pool in self.nearness.pools.values()))
         if self.refusal is not None:
             sweep.refused = self.refusal.text
+        if self.watch is not None:
+            sweep.limited, sweep.reserved = (
+                max(texts, key=lambda text: texts[text], default="")
+                for texts in (self.watch.limited, self.watch.reserved)
+            )
         sweep.held_ms = {
             job: max(amounts) for job, amounts in self.held.items() if max(amounts) > 0 and job != self.row
         }
@@ -150,13 +165,22 @@ class Walker:
         return entries, _in_order(segments.start_ms[of], segments.end_ms[of])
 
     def _wait_through(self, sweep: Sweep, from_ms: float, until_ms: float) -> None:
+        if until_ms <= from_ms:
+            return
+        stretches = [(from_ms, until_ms)] if self.watch is None else self.watch.stretches(from_ms, until_ms)
+        for stretch in stretches:
+            self._wait_on(sweep, *stretch)
+
+    def _wait_on(self, sweep: Sweep, from_ms: float, until_ms: float) -> None:
+        """Counts a stretch in which nothing changes but that the job takes any nodes from some time on."""
         if self.nearness is not None and from_ms < self.nearness.until_ms < until_ms:
             # From then on the job takes any nodes, so that another reason may hold.
-            self._wait_through(sweep, from_ms, self.nearness.until_ms)
+            self._wait_on(sweep, from_ms, self.nearness.until_ms)
             from_ms = self.nearness.until_ms
         if until_ms > from_ms:
             self._count_all()
             reason, room, pool = self._diagnosis()
+            reason = self._ruled(reason, from_ms, until_ms - from_ms)
             if reason == ORDER and self.nearness is not None and from_ms < self.nearness.until_ms:
                 reason = ORDER if self.nearness.has_room(self.places, self.failed) else LOCALITY
             if reason == ORDER and self.refusal is not None:
@@ -164,10 +188,27 @@ class Walker:
                 reason = REFUSED if self.refusal.note(with_room, until_ms - from_ms) else ORDER
             # Holders are charged for time without room only; while there was room, it was the order that held the job
             # back.
-            if reason != ORDER:
+            if reason not in (ORDER, LIMIT, RESERVED):
                 self.clock_ms += until_ms - from_ms
             free = self.free[pool]
             sweep.moments.append(Moment(from_ms, until_ms, reason, room, (free[0], free[1], free[2])))
+
+    def _ruled(self, reason: str, from_ms: float, lasted_ms: float) -> str:
+        """Returns the reason with the site's rules in mind: a limit goes before all else, closed nodes give no room."""
+        if self.watch is None:
+            return reason
+        if self.watch.is_limited(from_ms, lasted_ms):
+            return LIMIT
+        closed = self.watch.closed_at(from_ms) if reason == ORDER else set()
+        if not closed:
+            return reason
+        room = dict.fromkeys(self.room, 0)
+        for number, place in self.places.items():
+            room[place.pool] += place.room if number not in closed and number not in self.failed else 0
+        if max(room.values()) >= self.shape.tasks:
+            return reason
+        self.watch.count_reserved(from_ms, lasted_ms)
+        return RESERVED
 
     def _diagnosis(self) -> tuple[str, int, int]:
         """Returns why the job does not run, how many of its tasks fit, and in which pool most of them do."""

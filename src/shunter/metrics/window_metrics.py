@@ -36,7 +36,7 @@ class WindowColumns:
         self.index = windows.simulated_first.astype(np.int64)[:, None] + np.arange(windows.simulated_length)
         self.warmup = windows.warmup
         self.cluster = cluster
-        self.may_leave = has_conditions(jobs)
+        self.may_leave = has_conditions(jobs) or cluster.rules.hold_jobs
         self.submit_ms = whole_milliseconds(numbers(jobs["submit_s"])).astype(np.int64)[self.index]
         tasks = jobs["tasks"].to_numpy()
         self.cores = (tasks * numbers(jobs["cores_per_task"]))[self.index]

@@ -37,6 +37,7 @@ REASON_TITLES: dict[RejectReason, str] = {
     RejectReason.MEMORY: "not enough memory",
     RejectReason.GPUS: "not enough GPUs",
     RejectReason.COMBINATION: "no nodes with this combination",
+    RejectReason.OVER_JOB_LIMIT: "over the limit of one job",
 }
 """A few words for each reason."""
 

@@ -50,6 +50,7 @@ def schedule_frame(schedule: Schedule) -> pl.DataFrame:
             **({"features": jobs["features"]} if "features" in jobs.columns else {}),
             **_admitted(schedule),
             **_conditions(schedule),
+            **_asked_of_site(schedule),
         },
         schema_overrides={"gpu_type": pl.String},
     ).with_columns(pl.col("^.*_s$", "bounded_slowdown").fill_nan(None))
@@ -81,6 +82,14 @@ def _conditions(schedule: Schedule) -> dict[str, pl.Series | NDArray[np.float64]
         return {}
     told = {name: jobs[name] for name in (*CONDITION_COLUMNS, "name") if name in jobs.columns}
     return {"eligible_s": schedule.eligible_s, **told}
+
+
+def _asked_of_site(schedule: Schedule) -> dict[str, pl.Series]:
+    """Returns what a site's limits and reservations go by; nothing where it has none."""
+    jobs, rules = schedule.workload.jobs, schedule.cluster.rules
+    if not (rules.bind_starts or rules.hold_jobs):
+        return {}
+    return {name: jobs[name] for name in ("requested_s", "account", "qos", "licenses") if name in jobs.columns}
 
 
 def stops_frame(schedule: Schedule, stops: Stops) -> pl.DataFrame:

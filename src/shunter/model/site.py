@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timezone
 from typing import Any, Final, TypeVar
 
-from shunter.checks import check_fields, check_name, declarations, declared, from_table, whole
+from shunter.checks import check_fields, check_name, declarations, declared, from_table, number, whole
 from shunter.errors import InputError
 from shunter.files import toml_value
 
@@ -31,6 +31,7 @@ REPEATS: Final = {
 PER: Final = ("user", "account", "qos", "partition")
 COUNT_LIMIT: Final = 10**9
 TIME_LIMIT_S: Final = 1e9
+START_LIMIT_S: Final = 1e12
 SITE_KEYS: Final = ("partitions", "limits", "licenses", "reservations", "accounts", "default_partition", "time_zero")
 """The keys of a cluster file that tell of rules."""
 
@@ -130,11 +131,16 @@ class AdvanceReservation:
     repeat: str = declared(ONCE, "How often.", choices=REPEATS)
     users: tuple[str, ...] = declared((), "Users whose jobs may use the nodes all the same.")
     accounts: tuple[str, ...] = declared((), "Accounts whose jobs may.")
+    binds_up_to_s: float | None = declared(
+        None, "It does not bind jobs that ask for a longer time; none: whatever they ask for.", low=0, above=True
+    )
     where: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        if self.start == "" or isinstance(self.start, str):
+        if isinstance(self.start, str):
             wall_s(self.start)
+        else:
+            number("start", self.start, -START_LIMIT_S, START_LIMIT_S)
         if self.nodes and self.partition is not None:
             raise InputError("has both nodes and partition; give one of them")
         period_s = {"weekly": WEEK_S}.get(self.repeat, DAY_S)
@@ -160,6 +166,18 @@ class SiteRules:
 
     def __bool__(self) -> bool:
         return self != NO_RULES
+
+    @property
+    def hold_jobs(self) -> bool:
+        """Whether a limit keeps jobs from waiting for nodes."""
+        return any(getattr(limit, name) is not None for limit in self.limits for name in QUEUED)
+
+    @property
+    def bind_starts(self) -> bool:
+        """Whether limits, licenses or reservations keep waiting jobs from starting."""
+        bounds = (*RUNNING, *PER_JOB)
+        has_bounds = any(getattr(limit, name) is not None for limit in self.limits for name in bounds)
+        return has_bounds or bool(self.licenses or self.reservations)
 
     def within(self, account: str | None) -> Iterator[str]:
         """Yields an account and those above it, the nearest first."""
@@ -190,6 +208,17 @@ def wall_s(text: str | float) -> float:
         except ValueError:
             continue
     raise InputError(f"start is {text!r}; expected a time such as '2026-03-01 08:00', or a number of seconds")
+
+
+def wall_text(wall_clock_s: float) -> str:
+    """Returns a time on the site's clock, in seconds since 1970, as a file has it: ``1996-09-23 14:00:31``."""
+    return f"{datetime.fromtimestamp(wall_clock_s, timezone.utc):{_TIME_ZERO}}"
+
+
+def day_of(wall_clock_s: float) -> int:
+    """Returns the weekday of a time on the site's clock, in seconds since 1970; Monday is 0."""
+    # The calendar of Unix times begins on a Thursday.
+    return int(wall_clock_s // DAY_S + DAYS.index("thu")) % 7
 
 
 def day_numbers(text: str) -> tuple[int, ...]:
@@ -256,8 +285,8 @@ def _entries(kind: type[_Rule], content: Mapping[str, Any], key: str, text: str,
     rows = content.get(key, [])
     if not isinstance(rows, list):
         raise InputError(f"{where}: {key} is {str(rows)[:60]!r}; write [[{key}]] tables")
-    for number, row in enumerate(rows, start=1):
-        yield _entry(kind, row, _place(text, where, key, number))
+    for place, row in enumerate(rows, start=1):
+        yield _entry(kind, row, _place(text, where, key, place))
 
 
 def _place(text: str, where: str, key: str, which: str | int) -> str:
@@ -375,3 +404,8 @@ def _written(entry: PartitionRules | Limit | AdvanceReservation) -> list[str]:
 def rules_content(rules: SiteRules) -> list[object]:
     """Returns all that the rules say, for a hash."""
     return [*written_top(rules), *written_rules(rules)]
+
+
+def rules_text(rules: SiteRules) -> str:
+    """Returns the rules as a cluster file without nodes tells them."""
+    return "\n".join([*written_top(rules), *written_rules(rules)])

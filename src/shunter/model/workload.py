@@ -21,6 +21,8 @@ DURATION_LIMIT_S: Final = 1e9
 TASKS_LIMIT: Final = 2**31 - 1
 CORES_LIMIT: Final = 1e9
 """The most cores that one job may ask for, over all its tasks."""
+UNIX_TIMES_FROM_S: Final = 631_152_000.0
+"""The first second of 1990: submit times from here on are taken as Unix times, not as seconds since a log's start."""
 AMOUNT_LIMIT: Final = 1e15
 """The largest memory request in MB; a priority may be as large, or minus that."""
 
@@ -68,6 +70,7 @@ EXTRA_COLUMNS: Final[dict[str, type[pl.DataType]]] = {
     "qos": pl.String,
     "nodes": pl.Int64,
     "hosts": pl.String,
+    "licenses": pl.String,
     "gpu_type": pl.String,
     "features": pl.String,
     "kind": pl.String,
@@ -113,6 +116,8 @@ class Workload:
     """Where the jobs stand in the source; None if the jobs were not read from a file."""
     words: tuple[str, ...] = ()
     """What names it on a command line, as the user did: the file, and how it is read; empty if it was not read."""
+    clock_offset_s: float | None = None
+    """What is to be added to the log's seconds to have its site's clock, in seconds since 1970; None: nobody tells."""
     window_of: WholeLog | None = field(default=None, repr=False)
     """Where this is a window: the log that it was cut from."""
 

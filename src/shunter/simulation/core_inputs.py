@@ -20,11 +20,13 @@ from shunter.model.locality import NO_SLOWDOWN, locality_terms
 from shunter.model.schedule import RejectReason
 from shunter.model.settings import AUTO
 from shunter.model.size import SIZE_CODES, resolved_size_by
+from shunter.model.start_rules import compile_rules
 from shunter.native import Handle, ffi, lib, opened, pointer, pointers
 from shunter.policies.catalog import KNOWN_POLICIES
 from shunter.policies.native import CorePolicy
 from shunter.policies.own import Requests, Scene, check_answer, failure
 from shunter.policies.pairs import ANY, check_cluster
+from shunter.simulation.rule_support import check_rules_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -33,9 +35,9 @@ if TYPE_CHECKING:
 
     from shunter.model.access import Access
     from shunter.model.cluster import Cluster
-    from shunter.model.conditions import Conditions
     from shunter.model.log import Log
     from shunter.model.settings import Settings
+    from shunter.model.start_rules import StartRules
     from shunter.model.workload import Workload
     from shunter.policies.own import Placer
     from shunter.policies.scheduler import Scheduler
@@ -195,22 +197,43 @@ def open_jobs(workload: Workload, cluster: Cluster, access: Access) -> Handle:
         cluster.kind_rows(jobs),
     ]
     tier = ffi.NULL if access.tier is None else pointer(access.tier)
-    conditions, held = _conditions(jobs)
+    conditions, held = _conditions(jobs, compile_rules(workload, cluster))
     # The core reads what the conditions point to, so that must live as long as the call.
     handle = opened(lib.shunter_jobs_open, *pointers(*columns), tier, conditions, len(jobs))
     del held
     return handle
 
 
-def _conditions(jobs: pl.DataFrame) -> tuple[Any, Conditions | None]:
-    """Returns a pointer to what keeps jobs from waiting, null for nothing, and what it points to."""
+def _conditions(jobs: pl.DataFrame, rules: StartRules | None) -> tuple[Any, object]:
+    """Returns a pointer to what keeps jobs from waiting or starting, null for nothing, and what it points to."""
     found = compile_conditions(jobs)
-    if found is None:
+    if found is None and rules is None:
         return ffi.NULL, None
-    names = [field.name for field in fields(found)]
-    told = dict(zip(names, pointers(*(getattr(found, name) for name in names)), strict=True))
-    counts = {"arrays": len(found.array_limit), "dependencies": len(found.dependent)}
-    return ffi.new("ShunterConditions *", {**told, **counts}), found
+    told: dict[str, Any] = {}
+    if found is not None:
+        names = [field.name for field in fields(found)]
+        told = dict(zip(names, pointers(*(getattr(found, name) for name in names)), strict=True))
+        told |= {"arrays": len(found.array_limit), "dependencies": len(found.dependent)}
+    pointer, held = (ffi.NULL, None) if rules is None else _rules(rules)
+    return ffi.new("ShunterConditions *", {**told, "rules": pointer}), (found, pointer, held)
+
+
+def _rules(rules: StartRules) -> tuple[Any, object]:
+    """Returns a pointer to a site's rules, and what it points to."""
+    columns = rules.columns
+    counts = {
+        "stretches": len(columns["hours"]),
+        "counters": len(columns["capacity"]),
+        "takes": len(columns["take_job"]),
+        "queued_counters": len(columns["queued_capacity"]),
+        "queued_takes": len(columns["queued_job"]),
+        "windows": len(columns["window_start_ms"]),
+        "closed": len(columns["closed_node"]),
+        "classes": len(columns["binds"]),
+    }
+    arrays = [np.ascontiguousarray(column) for column in columns.values()]
+    told = dict(zip(columns, pointers(*arrays), strict=True))
+    return ffi.new("ShunterRules *", {**told, **counts, "week_offset_ms": rules.week_offset_ms}), arrays
 
 
 def user_numbers(users: pl.Series) -> NDArray[np.int64]:
@@ -266,6 +289,7 @@ def core_config(
     events = _node_events(scheduler.settings, cluster)
     wait_ms, loss_micro = locality_terms(scheduler.settings.wait_for_locality)
     pairs, prices = scheduler.pairs, scheduler.pairs.for_core(cluster)
+    check_rules_known(scheduler, cluster, over_pairs=policy.code == PAIRS_POLICY)
     if pairs.kind != ANY or policy.code == PAIRS_POLICY:
         check_cluster(f"--pairs {pairs.kind}" if pairs.kind != ANY else "policy pairs", cluster)
     columns = pointers(policy.parameters, estimate_parameters, *events, prices)

@@ -32,6 +32,8 @@ class Reason(str, Enum):
     DECLINED = "it fits, but the placement gives it no nodes now"
     LOCALITY = "it fits, but waits for nodes that are closer together"
     REFUSED = "it fits, but on types of GPUs alone that it refuses"
+    LIMIT = "a limit of the site keeps it from starting"
+    RESERVED = "it fits, but on nodes alone that are reserved before it would end"
 
 
 _REASONS: Final = tuple(Reason)
@@ -67,6 +69,10 @@ class Waiting:
     reason: Reason
     blocker: int | None
     """The job that the reason is about, if it is about one."""
+    rule: int | None = None
+    """The core's number of the counter, or the window, that the reason is about, if it is about a rule of the site."""
+    rule_name: str = ""
+    """The same in words, where `shunter.simulation.decide` was asked."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,10 @@ class Decision:
         return json.dumps(asdict(self), default=np.ndarray.tolist)
 
 
+def _known(number: np.int64) -> int | None:
+    return None if number < 0 else int(number)
+
+
 def read_decision(handle: Handle, now_s: float, answers: tuple[Answer, ...] = ()) -> Decision:
     """Returns a decision of the core's; `answers` are those of the learned policy that made it, if one did."""
     # Asked without arrays, the core tells how long they must be; asked again, it fills them.
@@ -110,12 +120,12 @@ def read_decision(handle: Handle, now_s: float, answers: tuple[Answer, ...] = ()
     check(lib.shunter_decision_read(handle.number, told))
     jobs = int(told.jobs)
     outcome, reason = np.empty(jobs, np.uint8), np.empty(jobs, np.uint8)
-    blocker, place, reserved_ms = (np.empty(jobs, np.int64) for _ in range(3))
+    blocker, rule, place, reserved_ms = (np.empty(jobs, np.int64) for _ in range(4))
     node_offsets, device_offsets = np.empty(jobs + 1, np.int64), np.empty(jobs + 1, np.int64)
     nodes, tasks = (np.empty(told.places.node_count, np.int32) for _ in range(2))
     devices, millis = (np.empty(told.places.device_count, np.int32) for _ in range(2))
     told.outcome, told.reason, told.blocker = pointer(outcome), pointer(reason), pointer(blocker)
-    told.place, told.reserved_ms = pointer(place), pointer(reserved_ms)
+    told.rule, told.place, told.reserved_ms = pointer(rule), pointer(place), pointer(reserved_ms)
     places = told.places
     places.node_offsets, places.nodes, places.tasks = pointer(node_offsets), pointer(nodes), pointer(tasks)
     places.device_offsets, places.devices, places.millis = pointer(device_offsets), pointer(devices), pointer(millis)
@@ -145,7 +155,7 @@ def read_decision(handle: Handle, now_s: float, answers: tuple[Answer, ...] = ()
         # `place` has each job's place in line, or −1; here it is turned around.
         order=tuple(in_line[np.argsort(place[in_line])].tolist()),
         waiting={
-            job: Waiting(_REASONS[reason[job]], None if blocker[job] < 0 else int(blocker[job]))
+            job: Waiting(_REASONS[reason[job]], _known(blocker[job]), _known(rule[job]))
             for job in np.flatnonzero(reason > 0).tolist()
         },
         answers=answers,

@@ -20,6 +20,7 @@ from shunter.policies.own import Policy, PythonPolicy, QueueView, failure
 from shunter.policies.scheduler import FIRST_FIT, resolve_placement, resolve_scheduler
 from shunter.simulation.core_inputs import MILLI, core_config, numbers, open_tables, user_numbers
 from shunter.simulation.learned import learned_runner
+from shunter.simulation.rule_support import with_rule_names
 from shunter.simulation.simulation import Simulation
 from shunter.simulation.states import Estimates
 from shunter.workloads.reading import read_log
@@ -118,10 +119,11 @@ def decide(snapshot: Snapshot, workload: Workload, cluster: Cluster, scheduler: 
         # An order that stands still has given its scores to the simulation; one that moves is asked for this instant.
         own = OwnOrder(policy.policy, workload, cluster, scheduler)
         own.simulation.load(snapshot)
-        return own.simulation.decide(own.order() if policy.policy.moves else None)
+        decision = own.simulation.decide(own.order() if policy.policy.moves else None)
+        return with_rule_names(decision, workload, cluster)
     simulation = Simulation(workload, cluster, scheduler)
     simulation.load(snapshot)
-    return simulation.decide()
+    return with_rule_names(simulation.decide(), workload, cluster)
 
 
 def estimates_at_submit(workload: Workload, scheduler: Scheduler) -> Estimates:
@@ -302,7 +304,7 @@ def _schedule(simulation: Simulation, workload: Workload, cluster: Cluster, sche
         placement_tasks=placed.tasks,
         estimate_basis=basis,
         size_by=SIZE_WORDS[placed.size_by],
-        eligible_s=eligible_s if has_conditions(workload.jobs) else None,
+        eligible_s=eligible_s if has_conditions(workload.jobs) or cluster.rules.hold_jobs else None,
     )
 
 

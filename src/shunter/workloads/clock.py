@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from shunter.model.workload import UNIX_TIMES_FROM_S
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from shunter.model.workload import Workload
-
-UNIX_TIMES_FROM_S: Final = 631_152_000.0
-"""The first second of 1990: submit times from here on are taken as Unix times, not as seconds since a log's start."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class Clock:
 
 def read_clock(workload: Workload, path: str | Path | None) -> Clock:
     """Returns the clock of a workload that was read from this path; only a SWF log has a header that can be asked."""
-    from shunter.workloads.formats.swf_header import read_header, whole_number, zone_offset_s
+    from shunter.workloads.formats.swf_header import clock_offset_s, read_header, zone_offset_s
 
     header: dict[str, str] = {}
     if workload.format == "swf" and path is not None:
@@ -39,7 +38,5 @@ def read_clock(workload: Workload, path: str | Path | None) -> Clock:
     # Some SWF logs hold Unix times, though the format counts from the log's start.
     if float(workload.jobs["submit_s"][0]) >= UNIX_TIMES_FROM_S:
         return Clock(zone_s or 0, meaning)
-    zero_s = whole_number(header.get("UnixStartTime"))
-    if zero_s is None or zero_s <= 0:
-        return Clock(0, "counted from the log's time 0")
-    return Clock(zero_s + (zone_s or 0), meaning)
+    offset_s = clock_offset_s(header)
+    return Clock(0, "counted from the log's time 0") if offset_s is None else Clock(offset_s, meaning)

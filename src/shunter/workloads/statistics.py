@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 
 from shunter.model.size import MILLI
-from shunter.workloads.clock import UNIX_TIMES_FROM_S, Clock
+from shunter.model.workload import UNIX_TIMES_FROM_S
+from shunter.workloads.clock import Clock
 from shunter.workloads.load import offered_load
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ import polars as pl
 from shunter.checks import seconds_of
 from shunter.errors import InputError
 from shunter.model.conditions import TIMES, renamed_needs
-from shunter.model.workload import DURATION_LIMIT_S
-from shunter.workloads.clock import UNIX_TIMES_FROM_S
+from shunter.model.workload import DURATION_LIMIT_S, UNIX_TIMES_FROM_S
 
 if TYPE_CHECKING:
     import polars as pl

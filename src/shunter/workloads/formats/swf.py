@@ -7,16 +7,23 @@ repaired, and what is refused.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.model.workload import DURATION_LIMIT_S, SUBMIT_LIMIT_S, TASKS_LIMIT
+from shunter.model.workload import DURATION_LIMIT_S, SUBMIT_LIMIT_S, TASKS_LIMIT, UNIX_TIMES_FROM_S
 from shunter.native import check, ffi, lib
-from shunter.workloads.formats.swf_header import machine_cores, read_header, tell_zones, whole_number
+from shunter.workloads.formats.swf_header import (
+    clock_offset_s,
+    machine_cores,
+    read_header,
+    tell_zones,
+    whole_number,
+    zone_offset_s,
+)
 from shunter.workloads.text.leaving import keep_those_that_left
 from shunter.workloads.text.log import no_job_left, to_workload
 from shunter.workloads.text.repairs import Repairs
@@ -100,7 +107,13 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
         raise no_job_left(sources[0].where, repairs)
     jobs = _renumber(_with_those_that_left(pl.concat(tables), repairs), repairs)
     cores, note = _one_machine([machine_cores(header) for header in headers])
-    return to_workload(jobs, repairs, cluster_spec=cores, cluster_note=note)
+    workload = to_workload(jobs, repairs, cluster_spec=cores, cluster_note=note)
+    return replace(workload, clock_offset_s=_clock_offset_s(headers[0], float(workload.jobs["submit_s"][0])))
+
+
+def _clock_offset_s(header: dict[str, str], first_s: float) -> float | None:
+    # Some logs hold Unix times, though the format counts from the log's start.
+    return float(zone_offset_s(header) or 0) if first_s >= UNIX_TIMES_FROM_S else clock_offset_s(header)
 
 
 def _tables(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:

@@ -53,6 +53,15 @@ def whole_number(text: str | None) -> int | None:
     return int(number.group()) if number else None
 
 
+def clock_offset_s(header: dict[str, str]) -> float | None:
+    """Returns what the site's clock showed at a log's second 0, in seconds since 1970; None: the header does not say.
+
+    Without a zone, the clock is that of UTC.
+    """
+    zero_s = whole_number(header.get("UnixStartTime"))
+    return float(zero_s + (zone_offset_s(header) or 0)) if zero_s is not None and zero_s > 0 else None
+
+
 def zone_offset_s(header: dict[str, str]) -> int | None:
     """Returns how far a log's clock is ahead of UTC, without daylight saving; None if its header does not say.
 
