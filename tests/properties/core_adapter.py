@@ -10,6 +10,7 @@ import polars as pl
 from shunter.model.cluster import Cluster, Node
 from shunter.model.conditions import CONDITION_COLUMNS
 from shunter.model.schedule import Outcome, RejectReason, Schedule
+from shunter.model.site import NO_RULES, SiteRules
 from shunter.model.workload import Workload
 from tests.properties.observed import Observed, ObservedJob
 from tests.reference.model import Config, RefJob, RefNode
@@ -78,8 +79,8 @@ def condition_columns(jobs: Sequence[RefJob]) -> dict[str, list[object]]:
     }
 
 
-def cluster_of(nodes: Sequence[RefNode]) -> Cluster:
-    """Returns the nodes as a cluster."""
+def cluster_of(nodes: Sequence[RefNode], rules: SiteRules = NO_RULES) -> Cluster:
+    """Returns the nodes as a cluster, with the rules of its site."""
     return Cluster.from_nodes(
         tuple(
             Node(
@@ -93,6 +94,7 @@ def cluster_of(nodes: Sequence[RefNode]) -> Cluster:
             for number, node in enumerate(nodes)
         ),
         name="property",
+        rules=rules,
     )
 
 
@@ -106,7 +108,7 @@ def run_core(
     missing_request = "run-time" if config.missing_request_ms is None else str(config.missing_request_ms / 1000)
     schedule = simulate(
         workload_of([*before, *jobs]).window(len(before)),
-        cluster_of(nodes),
+        cluster_of(nodes, config.rules),
         policy=config.policy,
         dispatch=config.dispatch,
         # first-available brings its own placement and refuses any other.
