@@ -182,7 +182,7 @@ impl ShapeIndex {
         stack[0] = 1;
         while depth > 0 {
             depth -= 1;
-            let node = stack[depth] as usize;
+            let node = self.next_fork(stack[depth] as usize);
             let Summary { first_key, shortest_ms } = self.summary[node];
             if first_key >= best || shortest_ms > bound_ms || !may_hold(node) {
                 continue;
@@ -206,6 +206,21 @@ impl ShapeIndex {
             }
         }
         (best != NO_KEY).then_some(best)
+    }
+
+    /// The node from which all go down that wait below a node: of so many shapes few wait, and most nodes have one child alone
+    /// with any.
+    #[inline]
+    fn next_fork(&self, node: usize) -> usize {
+        let mut node = node;
+        while node < self.leaves {
+            match [2 * node, 2 * node + 1].map(|child| self.summary[child].first_key != NO_KEY) {
+                [true, false] => node *= 2,
+                [false, true] => node = 2 * node + 1,
+                _ => break,
+            }
+        }
+        node
     }
 
     /// The first waiting key of a shape, not before `from`, with a limit of at most `longest_ms`.
