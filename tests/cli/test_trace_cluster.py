@@ -87,8 +87,8 @@ def test_hosts_of_a_log_become_nodes(shunter: Command, tmp_path: Path) -> None:
     assert answer.code == 0
     assert "Inferred from the hosts that sacct.txt names. Jobs that name some: 2. Nodes: 3." in answer.out
     assert "2 of 3 reached the same cores as a like-named one, so the sizes are plausible" in answer.out
-    nodes = [(node.name, node.cores, node.partition) for node in Cluster.read(output).nodes]
-    assert nodes == [("g1", 8.0, "gpu"), ("n01", 32.0, "batch"), ("n02", 32.0, "batch")]
+    nodes = [(node.name, node.cores, node.partitions) for node in Cluster.read(output).nodes]
+    assert nodes == [("g1", 8.0, ("gpu",)), ("n01", 32.0, ("batch",)), ("n02", 32.0, ("batch",))]
     assert "# Inferred from the hosts that sacct.txt names" in output.read_text()
 
 
@@ -107,5 +107,13 @@ def test_what_is_neither_a_list_nor_a_log_is_told_which_lists_there_are(shunter:
     path.write_text("we have forty nodes\n")
     error = shunter("trace", "cluster", path).error()
     assert "is neither a list of machines nor a log that is known (it begins with 'we have forty nodes')" in error
-    for name in ("slurm-conf (Slurm: slurm.conf)", "scontrol", "sinfo", "lshosts", "google-machines"):
+    for name in (
+        "slurm-conf (Slurm: slurm.conf",
+        "sacctmgr-qos",
+        "lsb-conf",
+        "scontrol",
+        "sinfo",
+        "lshosts",
+        "google-machines",
+    ):
         assert name in error

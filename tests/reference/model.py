@@ -23,6 +23,7 @@ class RefJob:
     memory_mb: int | None = None
     gpu_milli: int = 0
     partition: str | None = None
+    qos: str | None = None
     user: str | None = None
     queue: str | None = None
     priority: float | None = None

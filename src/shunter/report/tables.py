@@ -248,7 +248,7 @@ def left_out_table(left: Sequence[LeftOut]) -> Table:
     for column in ("key", "value", "why", "where"):
         table.add_column(column, overflow="fold")
     for entry in left:
-        more = f" (+{entry.count - 1:,})" if entry.count > 1 else ""
+        more = f" (+{entry.places - 1:,})" if entry.places > 1 else ""
         cells = (entry.key, entry.value, entry.why, f"{entry.file}:{entry.line}{more}")
         table.add_row(*(escape(cell) for cell in cells))
     return table

@@ -70,8 +70,8 @@ def find_cluster(
     source = open_source(paths[0])
     if not infer and (format in (*MACHINES, *RULES) or (format is None and detect_machines(source))):
         site = read_site(paths, format=format, strict=strict)
-        notes = (f"From {', '.join(file.name for file in paths)}.",)
-        return FoundCluster(site.cluster, site.ledger, notes, site.policy, site.left)
+        told = f"From {', '.join(file.name for file in paths)}."
+        return FoundCluster(site.cluster, site.ledger, (told,), site.policy, site.left)
     if format is None and columns is None and detect_format(source) is None:
         raise _unknown(source)
     workload = read_workload(paths, format=format, strict=strict, columns=columns)

@@ -135,10 +135,10 @@ SHORT_LISTS = {
         "helios-gpus",
         HELIOS,
         (
-            Node("vcAAA-0", 48.0, None, 8, None, "vcAAA"),
-            Node("vcAAA-1", 48.0, None, 8, None, "vcAAA"),
-            Node("vcBBB-0", 48.0, None, 8, None, "vcBBB"),
-            Node("vcBBB-1", 48.0, None, 4, None, "vcBBB"),
+            Node("vcAAA-0", 48.0, None, 8, None, ("vcAAA",)),
+            Node("vcAAA-1", 48.0, None, 8, None, ("vcAAA",)),
+            Node("vcBBB-0", 48.0, None, 8, None, ("vcBBB",)),
+            Node("vcBBB-1", 48.0, None, 4, None, ("vcBBB",)),
         ),
     ),
 }

@@ -11,7 +11,6 @@ from shunter.errors import InputError
 from shunter.model.cluster import Node
 from shunter.workloads.machines import read_machines, sinfo
 from shunter.workloads.machines.sinfo import COMMAND
-from shunter.workloads.machines.slurm_nodes import PARTITIONS_RULE
 from shunter.workloads.text.source import open_source
 from tests.support import trace
 
@@ -45,11 +44,11 @@ JSON = {
     ],
 }
 EXPECTED = (
-    Node("n1", 8.0, 16_000, 0, None, "short"),
-    Node("n2", 8.0, 16_000, 0, None, "short"),
-    Node("g1", 64.0, 512_000, 4, "a100", "gpu"),
-    Node("g2", 64.0, 512_000, 4, None, "gpu"),
-    Node("m1", 128.0, None, 3, None, "big"),
+    Node("n1", 8.0, 16_000, 0, None, ("short",)),
+    Node("n2", 8.0, 16_000, 0, None, ("short",)),
+    Node("g1", 64.0, 512_000, 4, "a100", ("gpu",)),
+    Node("g2", 64.0, 512_000, 4, None, ("gpu",)),
+    Node("m1", 128.0, None, 3, None, ("big",)),
 )
 
 
@@ -69,8 +68,17 @@ def test_five_nodes(tmp_path: Path, text: str) -> None:
 def test_a_node_is_listed_once_for_each_partition(tmp_path: Path) -> None:
     text = "HOSTNAMES CPUS PARTITION\na 4 x\na 4 y\nb 4 x\n"
     cluster, ledger = read_machines([write(tmp_path, text)], strict=True)
-    assert cluster.nodes == (Node("a", 4.0), Node("b", 4.0))
-    assert [(entry.rule, entry.count) for entry in ledger.entries] == [(PARTITIONS_RULE, 1)]
+    assert cluster.nodes == (Node("a", 4.0, partitions=("x", "y")), Node("b", 4.0, partitions=("x",)))
+    assert not ledger
+
+
+def test_features_of_a_table_and_of_json(tmp_path: Path) -> None:
+    text = "NODELIST|CPUS|AVAIL_FEATURES\na|4|ib,avx\nb|4|(null)\n"
+    cluster, _ = read_machines([write(tmp_path, text)], strict=True)
+    assert [node.features for node in cluster.nodes] == [("ib", "avx"), ()]
+    nodes = [{"name": "a", "cpus": 4, "real_memory": 9, "features": "ib,avx", "active_features": ["ib"]}]
+    cluster, _ = read_machines([write(tmp_path, json.dumps({"nodes": nodes}))], strict=True)
+    assert cluster.nodes[0].features == ("ib",)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +144,7 @@ def test_what_is_not_recognized(tmp_path: Path, text: str) -> None:
 
 def test_real_nodes() -> None:
     cluster, ledger = read_machines([trace("slurm/json/rivos_sinfo_out.json")], strict=True)
-    assert [(node.cores, node.memory_mb, node.gpus, node.partition) for node in cluster.nodes] == [
-        (64.0, 500_000, 0, "hw")
+    assert [(node.cores, node.memory_mb, node.gpus, node.partitions) for node in cluster.nodes] == [
+        (64.0, 500_000, 0, ("hw",))
     ] * 4
     assert not ledger

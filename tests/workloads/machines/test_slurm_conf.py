@@ -10,7 +10,6 @@ from shunter.errors import InputError
 from shunter.model.cluster import Node
 from shunter.workloads.machines import detect_machines, read_machines
 from shunter.workloads.machines.slurm_conf import FUTURE, INCLUDED
-from shunter.workloads.machines.slurm_nodes import PARTITIONS_RULE
 from shunter.workloads.text.repairs import UNREADABLE
 from shunter.workloads.text.source import open_source
 
@@ -42,18 +41,18 @@ def _read(tmp_path: Path, text: str) -> tuple[tuple[Node, ...], dict[str, tuple[
 def test_a_configuration(tmp_path: Path) -> None:
     nodes, ledger = _read(tmp_path, CONFIGURATION)
     assert nodes == (
-        Node("n01", 32.0, 64_000, 0, None, "batch"),
-        Node("n02", 32.0, 64_000, 0, None, "batch"),
-        Node("g1", 64.0, 512_000, 4, "a100", "gpu"),
-        Node("old", 8.0, 64_000, 0, None, "batch"),
+        Node("n01", 32.0, 64_000, 0, None, ("batch",)),
+        Node("n02", 32.0, 64_000, 0, None, ("batch",)),
+        Node("g1", 64.0, 512_000, 4, "a100", ("gpu",)),
+        Node("old", 8.0, 64_000, 0, None, ("batch",)),
     )
     assert ledger == {INCLUDED: (1, "line 4: Include /etc/slurm/cgroup.conf")}
 
 
 def test_partitions_that_share_nodes(tmp_path: Path) -> None:
     nodes, ledger = _read(tmp_path, CONFIGURATION + "PartitionName=all Nodes=ALL\n")
-    assert {node.partition for node in nodes} == {None}
-    assert ledger[PARTITIONS_RULE][0] == 4
+    assert [node.partitions for node in nodes] == [("batch", "all"), ("batch", "all"), ("gpu", "all"), ("batch", "all")]
+    assert ledger == {INCLUDED: (1, "line 4: Include /etc/slurm/cgroup.conf")}
 
 
 def test_nodes_to_come_are_left_out(tmp_path: Path) -> None:
@@ -75,4 +74,4 @@ def test_nodes_in_an_included_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="tells of no machine that could run a job"):
         read_machines([path])
     cluster, _ = read_machines([path, nodes])
-    assert cluster.nodes == (Node("n1", 4.0, None, 0, None, "batch"),)
+    assert cluster.nodes == (Node("n1", 4.0, None, 0, None, ("batch",)),)

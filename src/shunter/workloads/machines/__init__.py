@@ -138,12 +138,14 @@ def read_site(paths: Sequence[str | Path], *, format: str | None = None, strict:
 def _by_list(sources: Sequence[Source], format: str | None) -> dict[str, list[Source]]:
     """Returns the files of each list, in the order of `MACHINES` and `RULES`."""
     found: dict[str, list[Source]] = {name: [] for name in (*MACHINES, *RULES)}
+    first = format or detect_machines(sources[0])
+    if first is None or first not in found:
+        raise InputError(
+            f"{sources[0].where}: is no list of machines that is known; expected one of {', '.join(found)}"
+        )
     for source in sources:
-        name = format or detect_machines(source)
-        if name is None or name not in found:
-            known = ", ".join((*MACHINES, *RULES))
-            raise InputError(f"{source.where}: is no list of machines that is known; expected one of {known}")
-        found[name].append(source)
+        # A file that does not say what it is goes on with the list of the first: parts of a table may have no header.
+        found[format or detect_machines(source) or first].append(source)
     return {name: files for name, files in found.items() if files}
 
 

@@ -41,13 +41,13 @@ class LeftOut(NamedTuple):
     value: str
     why: str
     """In a few words."""
-    count: int
-    """How many there are alike in the file, with values that may differ."""
+    places: int
+    """In how many places it is so, with values that may differ."""
 
     @property
     def text(self) -> str:
         """What a comment says of it."""
-        more = f" (and {self.count - 1:,} more)" if self.count > 1 else ""
+        more = f" (and {self.places - 1:,} more)" if self.places > 1 else ""
         text = f"{self.file}:{self.line}: {self.key} = {self.value}{more}: {self.why}"
         # TOML allows no other signs in a comment.
         return "".join(sign if sign.isprintable() else "?" for sign in text)
@@ -126,7 +126,7 @@ class Site:
         entry = LeftOut(name, int(line), key or told.key, told.value[:_SHOWN], why, 1)
         same = self._left.setdefault((file, entry.key, why), entry)
         if same is not entry:
-            self._left[file, entry.key, why] = same._replace(count=same.count + 1)
+            self._left[file, entry.key, why] = same._replace(places=same.places + 1)
 
     def wrong(self, told: Told, expected: str) -> InputError:
         """Returns the error for a value that makes no sense."""
