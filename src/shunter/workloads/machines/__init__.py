@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 MACHINES: Final[dict[str, str]] = {
     "scontrol": "Slurm: 'scontrol show node'",
-    "sinfo": "Slurm: 'sinfo --Node' or 'sinfo --json'",
     "slurm-conf": "Slurm: slurm.conf, or 'scontrol show config'",
+    "sinfo": "Slurm: 'sinfo --Node' or 'sinfo --json'",
     "lshosts": "LSF: 'lshosts', with 'bhosts' for the slots",
     "philly-machines": "Philly: cluster_machine_list",
     "helios-gpus": "Helios: cluster_gpu_number.csv, GPUs per virtual cluster and day",
@@ -45,7 +45,7 @@ RULES: Final[dict[str, str]] = {
 }
 """The lists of a site's rules that are read beside its machines, in the order in which they are tried, before those."""
 _SITES: Final = {
-    "slurm_site": ("scontrol", "sinfo", "slurm-conf", *(name for name in RULES if name.startswith(("sc", "sa")))),
+    "slurm_site": ("scontrol", "slurm-conf", "sinfo", *(name for name in RULES if name.startswith(("sc", "sa")))),
     "lsf_site": ("lshosts", "lsb-conf", "bqueues"),
 }
 """The modules that make one site of several lists, with the lists; nodes come from the first that lists some."""
@@ -126,7 +126,7 @@ def read_site(paths: Sequence[str | Path], *, format: str | None = None, strict:
         for source in files:
             if name in RULES or name == "slurm-conf":
                 cast("RulesReader", _module(name)).note(source, site)
-    nodes = _nodes(lists, repairs)
+    nodes = _nodes(lists, site)
     assembled = Assembled(nodes) if family is None else import_module(f"{__name__}.{family}").assemble(site, nodes)
     name = next(name for name in lists if name in MACHINES)
     told = site.settings.get("clustername")
@@ -139,13 +139,14 @@ def _by_list(sources: Sequence[Source], format: str | None) -> dict[str, list[So
     """Returns the files of each list, in the order of `MACHINES` and `RULES`."""
     found: dict[str, list[Source]] = {name: [] for name in (*MACHINES, *RULES)}
     first = format or detect_machines(sources[0])
-    if first is None or first not in found:
-        raise InputError(
-            f"{sources[0].where}: is no list of machines that is known; expected one of {', '.join(found)}"
-        )
     for source in sources:
         # A file that does not say what it is goes on with the list of the first: parts of a table may have no header.
-        found[format or detect_machines(source) or first].append(source)
+        goes_on = first if first in MACHINES and first not in _SITES["slurm_site"] else None
+        name = format or detect_machines(source) or goes_on
+        if name is None or name not in found:
+            known = "; ".join(f"{name} ({what})" for name, what in (MACHINES | RULES).items())
+            raise InputError(f"{source.where}: is no list of machines or rules that is known; expected one of {known}")
+        found[name].append(source)
     return {name: files for name, files in found.items() if files}
 
 
@@ -158,13 +159,18 @@ def _family(lists: Mapping[str, Sequence[Source]]) -> str | None:
     return family
 
 
-def _nodes(lists: Mapping[str, Sequence[Source]], repairs: Repairs) -> Sequence[Node]:
-    """Returns the machines of the first list that has some."""
+def _nodes(lists: Mapping[str, Sequence[Source]], site: Site) -> Sequence[Node]:
+    """Returns the machines of the first list that has some; that others are not looked at is noted."""
+    from shunter.workloads.machines.site import Told
     from shunter.workloads.text.repairs import UNREADABLE
 
+    repairs = site.repairs
     nodes: Sequence[Node] = ()
     where = next(files[0].where for files in lists.values())
     for name, files in lists.items():
+        if name in MACHINES and nodes:
+            told = Told(repairs.place(files[0], 1), "nodes", files[0].path.name)
+            site.leave(told, f"the nodes are those of {Path(where).name}")
         if name not in MACHINES or nodes:
             continue
         where, before = files[0].where, repairs.count(UNREADABLE)

@@ -113,6 +113,7 @@ class Site:
         self.slots: dict[str, Told] = {}
         """The slots of hosts, by names and wildcards, in the order of the file."""
         self._left: dict[tuple[str, str, str], LeftOut] = {}
+        self._seen: set[tuple[Told, str]] = set()
 
     @property
     def left(self) -> tuple[LeftOut, ...]:
@@ -121,6 +122,10 @@ class Site:
 
     def leave(self, told: Told, why: str, key: str | None = None) -> None:
         """Notes that something is not taken over, with its place; what is alike in a file is told once."""
+        # The QOS of a partition is gone through for its partition as well.
+        if (told, why) in self._seen:
+            return
+        self._seen.add((told, why))
         file, _, line = self.repairs.locate(told.place).rpartition(":")
         name = file.rpartition("/")[2]
         entry = LeftOut(name, int(line), key or told.key, told.value[:_SHOWN], why, 1)

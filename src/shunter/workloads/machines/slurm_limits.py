@@ -64,9 +64,10 @@ def limits(site: Site) -> Iterator[Limit]:
         for qos in names(record.get("qos")):
             if qos in site.qos:
                 yield from _qos_limits(site, site.qos[qos], partitions=(name,))
-                site.leave(record["qos"], "of a job's QOS and its partition's, both bind, not one of them")
+                why = "of a job's QOS and its partition's, both bind, not one of them"
             else:
-                site.leave(record["qos"], "its limits are not told: give 'sacctmgr show qos -P' too")
+                why = "its limits are not told: give 'sacctmgr show qos -P' too"
+            site.leave(record["qos"], why, f"{name} {record['qos'].key}")
     yield from _association_limits(site)
 
 

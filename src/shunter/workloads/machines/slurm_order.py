@@ -116,12 +116,12 @@ def _dispatch(site: Site) -> tuple[str, int | None]:
         raise site.wrong(kind, "sched/backfill or sched/builtin")
     depth = parameters.pop("bf_max_job_test", None)
     reserving = parameters.pop("bf_job_part_count_reserve", None)
-    for name, told in parameters.items():
-        site.leave(told, "not simulated", f"SchedulerParameters {name}")
-    jobs = 0 if reserving is None else _number(site, reserving)
+    for told in parameters.values():
+        site.leave(told, "not simulated")
+    jobs = 0 if reserving is None else site.count(reserving)
     if reserving is not None and jobs:
         site.leave(reserving, f"--dispatch {jobs}: so many jobs in all, not of each partition")
-    scan_depth = _SCAN_DEPTH if depth is None else max(1, _number(site, depth))
+    scan_depth = _SCAN_DEPTH if depth is None else max(1, site.count(depth) or 0)
     # Every job that the backfill scheduler looks at holds a reservation, unless the site bounds them.
     return (str(jobs) if jobs else "conservative"), scan_depth
 
@@ -130,13 +130,10 @@ def _scheduler_parameters(site: Site) -> Iterator[tuple[str, Told]]:
     told = site.settings.get("schedulerparameters")
     if told is not None and told.value.lower() not in NOTHING:
         for item in told.value.split(","):
-            if item.strip():
-                yield item.partition("=")[0].strip().lower(), told._replace(value=item.strip())
-
-
-def _number(site: Site, told: Told) -> int:
-    name, _, value = told.value.partition("=")
-    return site.count(Told(told.place, name.strip(), value.strip())) or 0
+            name, sign, value = (part.strip() for part in item.partition("="))
+            if name:
+                # A flag has no value.
+                yield name.lower(), Told(told.place, name, value if sign else "yes")
 
 
 def _leave(site: Site) -> None:
