@@ -35,7 +35,7 @@ _LIMIT_WHY: Final = "what a job may use is in the log"
 _LEFT: Final = {
     "pjob_limit": _SLOTS_WHY,
     "hjob_limit": _SLOTS_WHY,
-    "exclusive": "lets jobs ask for whole hosts; the column exclusive of the log says which do",
+    "exclusive": "lets jobs ask for whole hosts; the log's column exclusive says which do",
     "preemption": "no job is stopped for another",
     "slot_reserve": "which jobs hold reservations is what --dispatch says",
     "resource_reserve": "which jobs hold reservations is what --dispatch says",
@@ -196,11 +196,14 @@ def _users(site: Site, name: str, record: Record) -> tuple[str, ...]:
 
 
 def _group_users(site: Site, group: str, seen: set[str]) -> list[str]:
+    """Returns the users of a group and of the groups in it; one that lies within itself is gone through once."""
     found: dict[str, None] = {}
     for word in site.user_groups[group].value.split():
         name = word.rstrip("/")
-        inner = name in site.user_groups and name not in seen
-        found.update(dict.fromkeys(_group_users(site, name, {*seen, group}) if inner else [name]))
+        if name not in site.user_groups:
+            found.setdefault(name)
+        elif name not in (*seen, group):
+            found.update(dict.fromkeys(_group_users(site, name, {*seen, group})))
     return list(found)
 
 

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 _DAY_MINUTES: Final = 1440
 _WEEK_MINUTES: Final = 7 * _DAY_MINUTES
-_MOMENT: Final = re.compile(r"(?:([0-7]):)?(\d{1,2})(?::(\d{2}))?", re.ASCII)
+_MOMENT: Final = re.compile(r"(?:([0-7]):(?=\d+:))?(\d{1,2})(?::(\d{2}))?", re.ASCII)
+"""A day, an hour and a minute; without the day; or the hour alone."""
 
 
 def closed_hours(site: Site, told: Told) -> list[dict[str, str]]:

@@ -56,7 +56,9 @@ def note(source: Source, site: Site) -> None:
                 defaults |= record
             else:
                 # What scontrol prints of it is in force, and stays.
-                site.partitions[name] = defaults | record | site.partitions.get(name, {})
+                # Its own line comes first: errors name it.
+                own = record | {key: told for key, told in defaults.items() if key not in record}
+                site.partitions[name] = own | site.partitions.get(name, {})
         elif kind == "nodeset":
             site.node_sets[record.pop(kind).value] = record
         elif kind != _NODE:

@@ -148,7 +148,7 @@ def _rules(site: Site, record: Record) -> PartitionRules:
 def _leave_rest(site: Site, name: str, record: Record) -> None:
     sharing = record.get("oversubscribe") or record.get("shared")
     if sharing is not None and sharing.value.lower() not in ("no", _EXCLUSIVE, *NOTHING):
-        site.leave(sharing, "cores are never given twice")
+        site.leave(sharing, "cores are never given twice", f"{name} {sharing.key}")
     for key, told in record.items():
         if key in _TAKEN or key in _MEANINGLESS:
             continue
