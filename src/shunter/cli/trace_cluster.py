@@ -115,6 +115,9 @@ def cluster(
         )
         raise InputError(f"{option} is given without --output; it {why}, and means nothing else")
     if policy_out is not None:
+        # Neither needs to be there already.
+        if output is not None and policy_out.absolute() == output.absolute():
+            raise InputError(f"--policy-out would overwrite the cluster file {output}; give another place")
         check_toml("--policy-out", policy_out, force, "--policy", {**inputs, "cluster file": output})
     with step(f"reading {paths[0]}"):
         mapping = None if columns is None else ",".join(columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,7 +51,7 @@ def test_queues_are_partitions(tmp_path: Path) -> None:
 
 
 def test_limits_and_hours(tmp_path: Path) -> None:
-    closed = {"running_jobs": 0}
+    closed: dict[str, Any] = {"running_jobs": 0}
     assert farm(tmp_path).cluster.rules.limits == (
         Limit(partitions=("normal",), running_cores=60),
         Limit(partitions=("normal",), per=("user",), running_cores=20),

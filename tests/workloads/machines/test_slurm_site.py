@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,8 +103,8 @@ def test_sets_of_nodes(tmp_path: Path) -> None:
 
 def test_limits_of_qos(tmp_path: Path) -> None:
     found = read_files(tmp_path, slurm_conf=CONFIGURATION, qos=QOS)
-    longq = {"running_jobs": 10, "queued_jobs": 20, "max_cores": 8}
-    each = {"running_cores": 12, "running_memory_mb": 24_576, "running_jobs": 6}
+    longq: dict[str, Any] = {"running_jobs": 10, "queued_jobs": 20, "max_cores": 8}
+    each: dict[str, Any] = {"running_cores": 12, "running_memory_mb": 24_576, "running_jobs": 6}
     assert found.cluster.rules.limits == (
         Limit(qos=("longq",), **longq),
         Limit(qos=("longq",), per=("account",), **each),
@@ -135,7 +136,7 @@ def test_columns_in_any_order_and_by_their_long_names(tmp_path: Path) -> None:
 def test_associations(tmp_path: Path) -> None:
     rules = read_files(tmp_path, slurm_conf=CONFIGURATION, assoc=ASSOCIATIONS).cluster.rules
     assert rules.accounts == {"guests": "root", "science": "root", "bio": "science", "physics": "science"}
-    physics = {"accounts": ("physics",), "per": ("user",)}
+    physics: dict[str, Any] = {"accounts": ("physics",), "per": ("user",)}
     assert rules.limits == (
         # Nobody is in the table who would have inherited it.
         Limit(accounts=("guests",), per=("user",), max_time_s=3600),
