@@ -40,7 +40,7 @@ def test_queues_are_partitions(tmp_path: Path) -> None:
     assert cluster.rules.partitions == {
         "normal": PartitionRules(tier=30, max_time_s=259_200, default_time_s=28_800),
         "night": PartitionRules(tier=40, max_cores=64),
-        "lab": PartitionRules(tier=50, max_time_s=5400, users=("bob", "carl", "eve")),
+        "lab": PartitionRules(tier=50, max_time_s=5400, default_time_s=5400, users=("bob", "carl", "eve")),
     }
     # Slots of lsb.hosts: of the host, of a wildcard, and as many as processors.
     assert [(node.name, node.cores, node.partitions) for node in cluster.nodes] == [

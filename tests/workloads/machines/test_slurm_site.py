@@ -51,7 +51,7 @@ def test_partitions_of_a_configuration(tmp_path: Path) -> None:
     assert rules.default_partition == "short"
     assert rules.partitions == {
         "short": PartitionRules(tier=2, max_time_s=14_400, default_time_s=1800),
-        "long": PartitionRules(max_time_s=172_800, max_nodes=2, denied_accounts=("guests",)),
+        "long": PartitionRules(max_time_s=172_800, default_time_s=172_800, max_nodes=2, denied_accounts=("guests",)),
         "gpu": PartitionRules(accounts=("physics", "bio"), qos=("normal", "high"), exclusive=True),
     }
     nodes = {node.name: (node.partitions, node.features) for node in found.cluster.nodes}
@@ -64,7 +64,7 @@ def test_partitions_as_printed_on_several_lines_or_on_one(tmp_path: Path) -> Non
     found = read_files(tmp_path, nodes=NODES, partitions=PARTITIONS)
     assert found.cluster.rules.partitions == {
         "short": PartitionRules(tier=2, max_time_s=14_400, default_time_s=1800),
-        "long": PartitionRules(max_time_s=172_800, max_nodes=2, denied_accounts=("guests",)),
+        "long": PartitionRules(max_time_s=172_800, default_time_s=172_800, max_nodes=2, denied_accounts=("guests",)),
     }
     assert found.cluster.nodes[0].features == ("skylake", "ib")
     assert left(found) == {
@@ -76,6 +76,15 @@ def test_partitions_as_printed_on_several_lines_or_on_one(tmp_path: Path) -> Non
     lines = "".join(" ".join(part.split()) + "\n" for part in PARTITIONS.split("\n\n") if part.strip())
     again = read_files(tmp_path, nodes=NODES, partitions=lines)
     assert again.cluster.content_sha256 == found.cluster.content_sha256
+
+
+def test_plugins_that_hand_out_whole_nodes_or_no_memory(tmp_path: Path) -> None:
+    lines = "SelectType=select/linear\nSelectTypeParameters=CR_Core\n"
+    found = read_files(tmp_path, slurm_conf=lines + CONFIGURATION)
+    assert {one.exclusive for one in found.cluster.rules.partitions.values()} == {True}
+    assert left(found)["SelectTypeParameters"].startswith("slurm.conf:2 CR_Core: Slurm hands out no memory here")
+    shared = read_files(tmp_path, slurm_conf="SelectTypeParameters=CR_Core_Memory\n" + CONFIGURATION)
+    assert "SelectTypeParameters" not in left(shared)
 
 
 def test_what_is_printed_goes_before_what_is_configured(tmp_path: Path) -> None:

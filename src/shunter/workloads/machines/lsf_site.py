@@ -164,7 +164,9 @@ def _run_limits_s(site: Site, record: Record) -> tuple[float | None, float | Non
     times = [_time_s(site, told._replace(value=word)) for word in words if told is not None]
     printed = record.get("default runlimit")
     default_s = times[0] if len(times) == 2 else None if printed is None else _time_s(site, printed)
-    return default_s, times[-1] if times else None
+    most_s = times[-1] if times else None
+    # A job that names no time may run as long as any.
+    return default_s or most_s, most_s
 
 
 def _time_s(site: Site, told: Told) -> float | None:

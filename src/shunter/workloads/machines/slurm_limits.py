@@ -41,7 +41,7 @@ _LEFT: Final = {
     "gracetime": _STOP_WHY,
     "usagefactor": "fair share counts all seconds alike",
     "usagethres": "fair share bounds nothing",
-    "flags": "flags change nothing here",
+    "flags": "the flags are not simulated",
     "qos": "which QOS a user may name is taken from the log",
     "defaultqos": "which QOS a job has is taken from the log",
 }

@@ -137,6 +137,9 @@ def _scheduler_parameters(site: Site) -> Iterator[tuple[str, Told]]:
 
 
 def _leave(site: Site) -> None:
+    consumed = site.settings.get("selecttypeparameters")
+    if consumed is not None and "memory" not in consumed.value.lower():
+        site.leave(consumed, "Slurm hands out no memory here: take memory_mb out of the nodes, or it binds")
     for key, why in _LEFT.items():
         told = site.settings.get(key)
         if told is not None and told.value.lower() not in (*_OFF.get(key, ()), *NOTHING):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _ALL: Final = "ALL"
 _MOST_TIER: Final = 65_533
 _EXCLUSIVE: Final = "exclusive"
+_WHOLE_NODES: Final = "select/linear"
+"""With this plugin every job has its nodes for itself."""
 _TAKEN: Final = (
     *("nodes", "default", "prioritytier", "priorityjobfactor", "priority", "maxtime", "defaulttime", "maxnodes"),
     *("allowaccounts", "denyaccounts", "allowqos", "oversubscribe", "shared", "qos"),
@@ -131,16 +133,20 @@ def _rules(site: Site, record: Record) -> PartitionRules:
     if max_nodes == 0:
         site.leave(record["maxnodes"], "nobody but root may submit")
     sharing = record.get("oversubscribe") or record.get("shared")
+    select = site.settings.get("selecttype")
+    max_time_s = seconds("maxtime")
     return PartitionRules(
         tier=1 if tier is None else min(site.count(tier) or 0, _MOST_TIER),
-        max_time_s=seconds("maxtime"),
-        default_time_s=seconds("defaulttime"),
+        max_time_s=max_time_s,
+        # A job that names no time may run as long as any.
+        default_time_s=seconds("defaulttime") or max_time_s,
         max_nodes=max_nodes or None,
         accounts=accounts,
         # Slurm does not look at those who are denied if some are allowed.
         denied_accounts=() if accounts else names(record.get("denyaccounts")),
         qos=names(record.get("allowqos")),
-        exclusive=sharing is not None and sharing.value.lower() == _EXCLUSIVE,
+        exclusive=(sharing is not None and sharing.value.lower() == _EXCLUSIVE)
+        or (select is not None and select.value.lower() == _WHOLE_NODES),
         where=site.where(record),
     )
 
