@@ -142,6 +142,17 @@ def test_columns_in_any_order_and_by_their_long_names(tmp_path: Path) -> None:
     )
 
 
+def test_columns_of_other_versions(tmp_path: Path) -> None:
+    text = "Name|MaxTRESPJ|MaxWallDurationPerJob|MaxJobsAccruePU|LimitFactor|Frequency\nq|cpu=4|10:00|3|2.0|9\n"
+    found = read_files(tmp_path, nodes=NODES, qos=text)
+    assert found.cluster.rules.limits == (Limit(qos=("q",), max_cores=4, max_time_s=600),)
+    assert left(found) == {
+        "QOS q MaxJobsAccruePU": "qos:2 3: the age of all waiting jobs counts",
+        "QOS q LimitFactor": "qos:2 2.0: limits hold as they are told",
+        "QOS q Frequency": "qos:2 9: not known",
+    }
+
+
 def test_associations(tmp_path: Path) -> None:
     rules = read_files(tmp_path, slurm_conf=CONFIGURATION, assoc=ASSOCIATIONS).cluster.rules
     assert rules.accounts == {"guests": "root", "science": "root", "bio": "science", "physics": "science"}

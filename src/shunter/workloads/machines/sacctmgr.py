@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from shunter.workloads.text.source import Source
 
 _SHORT: Final = (("peruser", "pu"), ("peraccount", "pa"), ("peracct", "pa"), ("perjob", ""), ("submitjobs", "submit"))
-_SAME: Final = {"share": "fairshare", "shares": "fairshare", "defqos": "defaultqos", "parent": "parentname"}
+_SAME: Final = {
+    **dict.fromkeys(("share", "shares"), "fairshare"),
+    "defqos": "defaultqos",
+    "parent": "parentname",
+    "maxtrespj": "maxtres",
+    "maxtrespn": "maxtrespernode",
+    **dict.fromkeys(("maxwallduration", "maxwallpj"), "maxwall"),
+}
+"""Columns that versions, and the options of format=, call otherwise."""
 
 
 def columns(source: Source) -> list[str]:

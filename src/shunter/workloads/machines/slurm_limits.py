@@ -23,8 +23,12 @@ _OF_QOS: Final[tuple[tuple[tuple[str, ...], Columns], ...]] = (
     (("account",), {"maxtrespa": "running", "maxjobspa": "running_jobs", "maxsubmitpa": "queued_jobs"}),
 )
 _OF_USER: Final = {"maxjobs": "running_jobs", "maxsubmit": "queued_jobs"} | _ONE_JOB
-_TOLD_OTHERWISE: Final = ("cluster", "account", "user", "partition", "parentname", "fairshare", "priority", "name")
+_TOLD_OTHERWISE: Final = (
+    *("cluster", "account", "user", "partition", "parentname", "fairshare", "priority"),
+    *("id", "lineage", "comment", "descr", "description"),
+)
 _TIME_WHY: Final = "core-minutes are not bounded"
+_AGE_WHY: Final = "the age of all waiting jobs counts"
 _STOP_WHY: Final = "no job is stopped for another"
 _LEFT: Final = {
     "grptresmins": _TIME_WHY,
@@ -32,6 +36,9 @@ _LEFT: Final = {
     "maxtresmins": _TIME_WHY,
     "maxtresrunminspu": _TIME_WHY,
     "maxtresrunminspa": _TIME_WHY,
+    **dict.fromkeys(("grpjobsaccrue", "maxjobsaccrue", "maxjobsaccruepu", "maxjobsaccruepa"), _AGE_WHY),
+    "minpriothresh": "jobs of low priority wait for nodes as others do",
+    "limitfactor": "limits hold as they are told",
     "grpwall": "the time of all jobs together is not bounded",
     "maxtrespernode": "what a job has on one node is not bounded",
     "mintres": "the least of a job is not bounded",
