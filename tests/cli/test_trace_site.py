@@ -100,6 +100,8 @@ def test_options_that_mean_nothing(shunter: Command, files: list[Path], tmp_path
     error = shunter("trace", "cluster", nodes, "--policy-out", policy).error()
     assert "nodes.txt: tells nothing of the order of jobs, so that --policy-out has nothing to write" in error
     assert not policy.exists()
+    for _ in range(2):
+        assert shunter("trace", "cluster", *files, "--policy-out", policy, "--force").code == 0
     assert "give a name that ends in .toml" in shunter("trace", "cluster", *files, "--policy-out", "p.txt").error()
     same = tmp_path / "same.toml"
     for _ in range(2):

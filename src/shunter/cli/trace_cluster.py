@@ -62,7 +62,8 @@ InferOption = Annotated[
     ),
 ]
 NameOption = Annotated[
-    str | None, Option(metavar="NAME", show_default="the file's name", help="What tables call the cluster.")
+    str | None,
+    Option(metavar="NAME", show_default="as slurm.conf or the file is called", help="What tables call the cluster."),
 ]
 
 
@@ -109,9 +110,9 @@ def cluster(
     inputs: dict[str, str | Path | None] = {f"list's part {number + 1}": file for number, file in enumerate(paths)}
     if output is not None:
         check_toml("--output", output, force, "--cluster", inputs)
-    elif force or json:
+    elif json or (force and policy_out is None):
         option, why = (
-            ("--force", "lets --output overwrite a file") if force else ("--json", "tells what --output writes")
+            ("--json", "tells what --output writes") if json else ("--force", "lets --output overwrite a file")
         )
         raise InputError(f"{option} is given without --output; it {why}, and means nothing else")
     if policy_out is not None:
