@@ -107,5 +107,13 @@ def test_what_is_neither_a_list_nor_a_log_is_told_which_lists_there_are(shunter:
     path.write_text("we have forty nodes\n")
     error = shunter("trace", "cluster", path).error()
     assert "is neither a list of machines nor a log that is known (it begins with 'we have forty nodes')" in error
-    for name in ("slurm-conf (Slurm: slurm.conf)", "scontrol", "sinfo", "lshosts", "google-machines"):
+    for name in (
+        "slurm-conf (Slurm: slurm.conf",
+        "sacctmgr-qos",
+        "lsb-conf",
+        "scontrol",
+        "sinfo",
+        "lshosts",
+        "google-machines",
+    ):
         assert name in error

@@ -29,10 +29,17 @@ from shunter.policies.native import resolve_estimate
 from shunter.policies.scheduler import Scheduler, resolve, resolve_scheduler
 from shunter.simulation import Simulation
 from shunter.workloads import FORMATS, read_workload
-from shunter.workloads.machines import MACHINES, read_machines
+from shunter.workloads.machines import MACHINES, read_machines, read_site
 from shunter.workloads.reading import read_log
 from tests.fuzz.mutations import OF_BYTES, OF_JSON, OF_STATES, OF_TENSORS, OF_TEXT, Mutation
-from tests.workloads.machines import test_lshosts, test_published_lists, test_sinfo, test_slurm_conf
+from tests.workloads.machines import (
+    lsf_texts,
+    slurm_texts,
+    test_lshosts,
+    test_published_lists,
+    test_sinfo,
+    test_slurm_conf,
+)
 from tests.workloads.samples import SAMPLES
 
 if TYPE_CHECKING:
@@ -137,6 +144,7 @@ def _machines(folder: Path) -> Iterator[Target]:
             read = _written(folder / "machines", partial(_read_list, given))
             mutations = OF_JSON if text[:1] in "[{" else OF_TEXT
             yield Target(f"machines {name}{'' if given else ' by content'}", text.encode(), read, mutations)
+    yield from _rules(folder)
     gpus = shunter.read_cluster("helios-venus")
     from shunter.model.cluster_file import cluster_toml
 
@@ -147,6 +155,45 @@ def _machines(folder: Path) -> Iterator[Target]:
         _written(folder / "c.toml", lambda path: shunter.read_cluster(str(path))),
         OF_TEXT,
     )
+
+
+def _rules(folder: Path) -> Iterator[Target]:
+    """Yields the files of a site's rules, each damaged beside sound machines, and a cluster file with them."""
+    from shunter.model.cluster_file import cluster_toml
+
+    slurm, lsf = folder / "slurm.conf", folder / "lshosts"
+    slurm.write_text(slurm_texts.CONFIGURATION)
+    lsf.write_text(lsf_texts.HOSTS)
+    seeds = {name: (slurm, getattr(slurm_texts, name)) for name in ("PARTITIONS", "RESERVATIONS", "LICENSES", "QOS")}
+    seeds |= {name: (slurm, getattr(slurm_texts, name)) for name in ("ASSOCIATIONS", "TREE")}
+    seeds |= {name: (lsf, getattr(lsf_texts, name)) for name in ("QUEUES", "LSB_HOSTS", "PARAMETERS", "PRINTED")}
+    for name, (machines, text) in seeds.items():
+        read = _written(folder / "rules", partial(_read_rules, machines))
+        yield Target(f"rules {name.lower()}", text.encode(), read, OF_TEXT)
+    yield Target(
+        "rules slurm.conf", slurm_texts.CONFIGURATION.encode(), _written(folder / "rules", _read_rules), OF_TEXT
+    )
+    paths = [slurm]
+    for name in ("QOS", "ASSOCIATIONS", "RESERVATIONS"):
+        paths.append(folder / name)
+        paths[-1].write_text(getattr(slurm_texts, name))
+    text = cluster_toml(read_site(paths).cluster, ["a site"])
+    read = _written(folder / "site.toml", lambda path: shunter.read_cluster(str(path)))
+    yield Target("cluster file with rules", text.encode(), read, OF_TEXT)
+
+
+def _read_rules(*paths: Path) -> None:
+    """Reads a site; what is read must be written, and read again as the same."""
+    from shunter.model.cluster_file import cluster_from_toml, cluster_toml
+
+    found = read_site(paths)
+    again = cluster_from_toml(cluster_toml(found.cluster, [one.text for one in found.left], in_order=True), "again", "")
+    if again.content_sha256 != found.cluster.content_sha256:
+        raise AssertionError("what was written is read as another cluster")
+    if found.policy is not None:
+        policy = paths[-1].with_name("policy.toml")
+        policy.write_text(found.policy.to_toml())
+        resolve(str(policy))
 
 
 def _read_list(format: str | None, path: Path) -> object:

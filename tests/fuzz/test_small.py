@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from shunter.workloads import FORMATS
-from shunter.workloads.machines import MACHINES
+from shunter.workloads.machines import MACHINES, RULES
 from tests.fuzz.__main__ import Finding, attempt, damaged
 from tests.fuzz.mutations import OF_STATES
 from tests.fuzz.targets import Target, targets
@@ -30,6 +30,7 @@ def test_every_sound_file_is_taken_and_every_reader_is_there(every: list[Target]
     for format in FORMATS:
         assert any(name.startswith(f"log {format}") for name in names), format
     assert len([name for name in names if name.startswith("machines")]) >= 2 * len(MACHINES)
+    assert len([name for name in names if name.startswith("rules")]) >= len(RULES)
 
 
 def test_damaged_files_of_every_kind(every: list[Target]) -> None:

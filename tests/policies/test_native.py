@@ -85,6 +85,17 @@ def test_the_part_of_multifactor_that_does_not_move(workload: Workload, site: st
     assert told.scores.tolist() == [10 + 14 + 3, 2.5, 14, -1, 2.5 + 14 + 0.75]
 
 
+def test_a_qos_goes_before_a_queue(workload: Workload, site: str) -> None:
+    qos = pl.Series("qos", ["low", "high", None, None, "high"])
+    slurm = Workload.from_frame(workload.jobs.with_columns(qos), name="five")
+    policy = resolve_native(site)
+    assert policy.for_core(slurm).scores.tolist() == [10 + 3, 2.5 + 14, 14, -1, 2.5 + 14 + 0.75]
+    # "high" is the queue of a job here, and the QOS of another.
+    assert "queues" not in policy.names_without_jobs(slurm)
+    alone = Workload.from_frame(slurm.jobs.with_columns(queue=None, qos=pl.lit("low")), name="five")
+    assert policy.names_without_jobs(alone)["queues"] == ["high"]
+
+
 def test_multifactor_in_the_order_of_the_core(workload: Workload, site: str) -> None:
     # age, max_age_s, size, favor_small, fair_share, half_life_s; then the shares of ann, bob and nobody.
     told = resolve_native(site).for_core(workload, Cluster.pool(4))

@@ -75,7 +75,7 @@ def multifactor_score(state: State, place: int, job: RefJob) -> float:
     )
     standing = (
         policy.number("partition", 0) * partition_factor(policy, job)
-        + policy.number("qos", 0) * policy.table("queues").get(job.queue, 0)
+        + policy.number("qos", 0) * policy.table("queues").get(job.qos or job.queue, 0)
         + policy.number("priority", 0) * (job.priority or 0)
     )
     return -(moving + standing)

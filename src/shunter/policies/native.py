@@ -59,8 +59,8 @@ FILE_SETTINGS: Final[dict[str, type]] = {"dispatch": str, "max_wait_s": float}
 
 Parameters = Mapping[str, Mapping[str, float]]
 """For each name that has parameters, their defaults."""
-_COLUMNS: Final = {"shares": "user", "partitions": "partition", "queues": "queue"}
-"""The column of a workload that has the names of each table."""
+_COLUMNS: Final = {"shares": "user", "partitions": "partition"}
+"""The column of a workload that has the names of each table; for queues see `_qos`."""
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,8 @@ class NativePolicy(Named):
         """Returns, for each table of its file, the names that no job of the workload has: they change nothing."""
         unused = {}
         for table in self.spec.tables:
-            known = set(workload.jobs[_COLUMNS[table]].drop_nulls())
+            names = _qos(workload.jobs) if table == "queues" else workload.jobs[_COLUMNS[table]]
+            known = set(names.drop_nulls())
             unused[table] = [name for name in self.spec.numbers(table) if name not in known]
         return {table: names for table, names in unused.items() if names}
 
@@ -322,7 +323,7 @@ class NativePolicy(Named):
         """Returns the part of each job's multifactor priority that does not change with time."""
         jobs, parameters = workload.jobs, self.spec.parameters
         constant = parameters["partition"] * partition_factors(jobs, cluster, self.spec.numbers("partitions"))
-        constant = constant + parameters["qos"] * _looked_up(jobs["queue"], self.spec.numbers("queues"))
+        constant = constant + parameters["qos"] * _looked_up(_qos(jobs), self.spec.numbers("queues"))
         return np.asarray(constant + parameters["priority"] * _priority(workload), dtype=np.float64)
 
     def _shares(self, workload: Workload) -> list[float]:
@@ -386,6 +387,12 @@ def _check_tables(spec: Spec) -> None:
 
 def _priority(workload: Workload) -> NDArray[np.float64]:
     return workload.jobs["priority"].fill_null(0.0).to_numpy()
+
+
+def _qos(jobs: pl.DataFrame) -> pl.Series:
+    """Returns the QOS of each job, or what its log calls a queue where it tells no QOS."""
+    # Logs of Slurm have a column for the QOS; others know queues alone.
+    return jobs["qos"].fill_null(jobs["queue"]) if "qos" in jobs.columns else jobs["queue"]
 
 
 def _looked_up(names: pl.Series, values: dict[str, float]) -> NDArray[np.float64]:

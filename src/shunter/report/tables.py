@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from shunter.model.log import Ledger
     from shunter.model.schedule import Schedule
     from shunter.model.settings import Settings
+    from shunter.workloads.machines.site import LeftOut
 
 ANY_WIDTH: Final = 10_000
 """No table is as wide."""
@@ -238,6 +239,18 @@ def ledger_table(ledger: Ledger) -> Table:
     table.add_column("first example")
     for entry in ledger.entries:
         table.add_row(escape(entry.rule), f"{entry.count:,}", escape(entry.example))
+    return table
+
+
+def left_out_table(left: Sequence[LeftOut]) -> Table:
+    """Returns what a site's files tell, and was not taken over."""
+    table = Table(title="read, and not taken over", title_justify="left")
+    for column in ("key", "value", "why", "where"):
+        table.add_column(column, overflow="fold")
+    for entry in left:
+        more = f" (+{entry.places - 1:,})" if entry.places > 1 else ""
+        cells = (entry.key, entry.value, entry.why, f"{entry.file}:{entry.line}{more}")
+        table.add_row(*(escape(cell) for cell in cells))
     return table
 
 

@@ -17,12 +17,13 @@ from shunter.model.fitting import can_ever_fit, shape_columns
 from shunter.model.log import Ledger
 from shunter.workloads.formats import FORMATS, detect_format
 from shunter.workloads.hosts_used import infer_nodes
-from shunter.workloads.machines import MACHINES, detect_machines, read_machines
+from shunter.workloads.machines import MACHINES, RULES, detect_machines, read_site
 from shunter.workloads.reading import cluster_of, read_workload
 from shunter.workloads.text.source import open_source
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
+    from shunter.workloads.machines.site import LeftOut, SitePolicy
     from shunter.workloads.text.source import Source
 
 GPUS_PER_NODE: Final = 8
@@ -37,6 +38,10 @@ class FoundCluster(NamedTuple):
     """What was repaired or left out."""
     notes: tuple[str, ...]
     """Where the cluster comes from, and how sure that is: sentences."""
+    policy: SitePolicy | None = None
+    """The order of the site's jobs, if its files tell it."""
+    left: tuple[LeftOut, ...] = ()
+    """What its files tell, and was not taken over."""
 
 
 def find_cluster(
@@ -47,11 +52,11 @@ def find_cluster(
     strict: bool = False,
     columns: str | None = None,
 ) -> FoundCluster:
-    """Returns the cluster that a list of machines or a job log tells of.
+    """Returns the cluster that a list of machines, with lists of a site's rules, or a job log tells of.
 
     Args:
-        paths: The files of one list or of one log.
-        format: One of `MACHINES` or `FORMATS`; by default what the content says.
+        paths: The files of one site or of one log.
+        format: One of `MACHINES`, `RULES` or `FORMATS`; by default what the content says.
         infer: Whether the files are a log that does not tell its machine, and what its jobs had in use at once counts:
             on each host, if it names hosts.
         strict: Whether each repair is an error instead.
@@ -61,11 +66,12 @@ def find_cluster(
         InputError: The files cannot be read, or tell of no cluster.
     """
     if format is not None:
-        check_name("format", format, (*MACHINES, *FORMATS))
+        check_name("format", format, (*MACHINES, *RULES, *FORMATS))
     source = open_source(paths[0])
-    if not infer and (format in MACHINES or (format is None and detect_machines(source))):
-        cluster, ledger = read_machines(paths, format=format, strict=strict)
-        return FoundCluster(cluster, ledger, (f"From {', '.join(file.name for file in paths)}.",))
+    if not infer and (format in (*MACHINES, *RULES) or (format is None and detect_machines(source))):
+        site = read_site(paths, format=format, strict=strict)
+        told = f"From {', '.join(file.name for file in paths)}."
+        return FoundCluster(site.cluster, site.ledger, (told,), site.policy, site.left)
     if format is None and columns is None and detect_format(source) is None:
         raise _unknown(source)
     workload = read_workload(paths, format=format, strict=strict, columns=columns)
@@ -81,7 +87,7 @@ def find_cluster(
 
 def _unknown(source: Source) -> InputError:
     first = source.head_lines[0][:60] if source.head_lines else ""
-    lists = "; ".join(f"{name} ({what})" for name, what in MACHINES.items())
+    lists = "; ".join(f"{name} ({what})" for name, what in (MACHINES | RULES).items())
     return InputError(
         f"{source.where}: is neither a list of machines nor a log that is known (it begins with {first!r}); lists that "
         f"are read are {lists}; logs are those of 'shunter trace info'"

@@ -42,11 +42,11 @@ FIVE_NODES = (
     + node("m1", "128", "2000000", "gpu:a100:2(S:0),gpu:v100:1(S:1)", "")
 )
 EXPECTED = (
-    Node("n1", 8.0, 16_000, 0, None, ("short",)),
-    Node("n2", 8.0, None, 0, None, ("short",)),
-    Node("g1", 64.0, 512_000, 4, "a100", ("gpu",)),
-    Node("g2", 64.0, 512_000, 4, None, ("gpu",)),
-    Node("m1", 128.0, 2_000_000, 3),
+    Node("n1", 8.0, 16_000, 0, None, ("short",), features=("fast", "big")),
+    Node("n2", 8.0, None, 0, None, ("short",), features=("fast", "big")),
+    Node("g1", 64.0, 512_000, 4, "a100", ("gpu",), features=("fast", "big")),
+    Node("g2", 64.0, 512_000, 4, None, ("gpu",), features=("fast", "big")),
+    Node("m1", 128.0, 2_000_000, 3, None, features=("fast", "big")),
 )
 
 
@@ -66,7 +66,7 @@ def test_five_nodes(tmp_path: Path, is_oneliner: bool) -> None:
     assert not ledger
 
 
-def test_partitions_that_share_nodes(tmp_path: Path) -> None:
+def test_a_node_may_be_in_several_partitions(tmp_path: Path) -> None:
     text = node("n1", "8", "16000", "", "short,long") + node("n2", "8", "16000", "", "short")
     cluster, ledger = read_machines([write(tmp_path, text)], strict=True)
     assert [found.partitions for found in cluster.nodes] == [("short", "long"), ("short",)]
@@ -118,5 +118,5 @@ def test_real_nodes() -> None:
     assert [found.gpus for found in cluster.nodes] == [4, 4, 4, 4, 0]
     assert cluster.total_memory_mb == 256_000 + 256_000 + 184_320 + 384_000 + 512_000
     # Each is in "test" and in one more.
-    assert all(len(found.partitions) == 2 and "test" in found.partitions for found in cluster.nodes)
+    assert [(len(found.partitions), "test" in found.partitions) for found in cluster.nodes] == [(2, True)] * 5
     assert not ledger

@@ -72,6 +72,15 @@ def test_a_node_is_listed_once_for_each_partition(tmp_path: Path) -> None:
     assert not ledger
 
 
+def test_features_of_a_table_and_of_json(tmp_path: Path) -> None:
+    text = "NODELIST|CPUS|AVAIL_FEATURES\na|4|ib,avx\nb|4|(null)\n"
+    cluster, _ = read_machines([write(tmp_path, text)], strict=True)
+    assert [node.features for node in cluster.nodes] == [("ib", "avx"), ()]
+    nodes = [{"name": "a", "cpus": 4, "real_memory": 9, "features": "ib,avx", "active_features": ["ib"]}]
+    cluster, _ = read_machines([write(tmp_path, json.dumps({"nodes": nodes}))], strict=True)
+    assert cluster.nodes[0].features == ("ib",)
+
+
 @pytest.mark.parametrize(
     "odd", ["n9 many 16000 (null) short", "n9 8 lots (null) short", "n9 8", "n[9 8 16000 (null) short"]
 )

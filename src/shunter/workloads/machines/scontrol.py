@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from shunter.workloads.machines.slurm_nodes import NodeRecord, nodes_of_records
+from shunter.workloads.machines.slurm_nodes import NodeRecord, nodes_of_records, split_names
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Node
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from shunter.workloads.text.source import Source
 
 _START: Final = "NodeName="
-_PAIR: Final = re.compile(r"(?:^|\s)(NodeName|CPUTot|RealMemory|Gres|Partitions)=(\S*)")
+_PAIR: Final = re.compile(
+    r"(?:^|\s)(NodeName|CPUTot|RealMemory|Gres|Partitions|ActiveFeatures|AvailableFeatures)=(\S*)"
+)
 
 
 def recognizes(source: Source) -> bool:
@@ -47,6 +49,8 @@ def _record(place: int, text: str) -> Iterator[NodeRecord]:
         return
     # The first of equal keys counts: reasons and comments, which may hold anything, stand at the end.
     pairs = dict(reversed(_PAIR.findall(text)))
-    partitions = tuple(name for name in pairs.get("Partitions", "").split(",") if name)
+    partitions = split_names(pairs.get("Partitions"))
     cpus, memory_mb, gres = pairs.get("CPUTot"), pairs.get("RealMemory"), pairs.get("Gres", "")
-    yield NodeRecord(place, pairs["NodeName"], cpus, memory_mb, gres, partitions)
+    # Features that a node could have after a reboot are available, but not active.
+    features = split_names(pairs.get("ActiveFeatures") or pairs.get("AvailableFeatures"))
+    yield NodeRecord(place, pairs["NodeName"], cpus, memory_mb, gres, partitions, features)

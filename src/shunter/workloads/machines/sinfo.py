@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.errors import InputError
-from shunter.workloads.machines.slurm_nodes import NodeRecord, nodes_of_records
+from shunter.workloads.machines.slurm_nodes import NodeRecord, nodes_of_records, split_names
 from shunter.workloads.text.json_text import encodable, read_elements
 
 if TYPE_CHECKING:
@@ -66,7 +66,13 @@ def _of_json(source: Source, repairs: Repairs) -> Iterator[NodeRecord]:
             _text(node, "real_memory"),
             encodable(str(node.get("gres") or "")),
             tuple(encodable(str(name)) for name in partitions) if isinstance(partitions, list) else (),
+            _features(node.get("active_features") or node.get("features")),
         )
+
+
+def _features(told: object) -> tuple[str, ...]:
+    """Returns features, which versions print as a list or as text with commas."""
+    return split_names(encodable(",".join(map(str, told)) if isinstance(told, list) else str(told or "")))
 
 
 def _text(node: dict[str, Any], key: str) -> str | None:
@@ -112,6 +118,7 @@ def _of_row(place: int, row: dict[str, str]) -> NodeRecord:
     name = next(row[column] for column in _NAMES if column in row)
     # The star marks the default partition.
     partition = row.get("PARTITION", "").removesuffix("*")
-    return NodeRecord(
-        place, name, row["CPUS"], row.get("MEMORY"), row.get("GRES", ""), (partition,) if partition else ()
-    )
+    # sinfo --long cuts features short, under a shorter name.
+    features = split_names(row.get("ACTIVE_FEATURES") or row.get("AVAIL_FEATURES"))
+    partitions = (partition,) if partition else ()
+    return NodeRecord(place, name, row["CPUS"], row.get("MEMORY"), row.get("GRES", ""), partitions, features)

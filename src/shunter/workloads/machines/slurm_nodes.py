@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
-from shunter.workloads.formats.slurm import gpus_of_gres, number
+from shunter.workloads.formats.slurm import UNKNOWN_WORDS, gpus_of_gres, number
 from shunter.workloads.machines.table import NODE_COLUMNS, nodes_of
 from shunter.workloads.text.hosts import node_names
 from shunter.workloads.text.repairs import PLACE
@@ -31,6 +31,13 @@ class NodeRecord(NamedTuple):
     memory_mb: str | None
     gres: str
     partitions: tuple[str, ...]
+    features: tuple[str, ...] = ()
+
+
+def split_names(text: str | None) -> tuple[str, ...]:
+    """Returns the different names of a list with commas; none for what is not told."""
+    found = (name.strip() for name in (text or "").split(","))
+    return tuple(dict.fromkeys(name for name in found if name and name.lower() not in UNKNOWN_WORDS))
 
 
 def nodes_of_records(records: Iterable[NodeRecord], repairs: Repairs) -> list[Node]:
@@ -39,6 +46,7 @@ def nodes_of_records(records: Iterable[NodeRecord], repairs: Repairs) -> list[No
     A node has all partitions that name it.
     """
     partitions: dict[str, dict[str, int]] = {}
+    features: dict[str, tuple[str, ...]] = {}
     rows: list[tuple[object, ...]] = []
     for record in records:
         names = node_names(record.names)
@@ -53,5 +61,6 @@ def nodes_of_records(records: Iterable[NodeRecord], repairs: Repairs) -> list[No
             if name not in partitions:
                 rows.append((name, cpus, known_mb, *gpus_of_gres(record.gres), record.place))
             partitions.setdefault(name, {}).update(dict.fromkeys(record.partitions, record.place))
+            features.setdefault(name, record.features)
     nodes = nodes_of([pl.DataFrame(rows, schema={**NODE_COLUMNS, PLACE: pl.Int64}, orient="row")], repairs)
-    return [replace(node, partitions=tuple(partitions[node.name])) for node in nodes]
+    return [replace(node, partitions=tuple(partitions[node.name]), features=features[node.name]) for node in nodes]
