@@ -64,8 +64,6 @@ class RefJob:
     """How many of its array may wait for nodes or run at once."""
     fails: bool = False
     """It does not end well, though it runs to its end."""
-    account: str | None = None
-    qos: str | None = None
     licenses: tuple[tuple[str, int], ...] = ()
     """How many of each license it takes while it runs."""
 
