@@ -51,7 +51,8 @@ def workload_of(jobs: Sequence[RefJob]) -> Workload:
 def site_columns(jobs: Sequence[RefJob]) -> dict[str, list[object]]:
     """Returns what rules of a site go by, as a workload has it; nothing where no job has any of it."""
     names = [name for name in ("features", "account", "qos") if any(getattr(job, name) is not None for job in jobs)]
-    return {name: [getattr(job, name) for job in jobs] for name in names}
+    exclusive = {"exclusive": [job.exclusive for job in jobs]} if any(job.exclusive for job in jobs) else {}
+    return {**{name: [getattr(job, name) for job in jobs] for name in names}, **exclusive}
 
 
 def condition_columns(jobs: Sequence[RefJob]) -> dict[str, list[object]]:

@@ -27,6 +27,8 @@ class RefJob:
     """Those that it names, with commas between; once it has arrived, those that admit it."""
     features: str | None = None
     """``a&b|c``: it needs nodes that have both, or the third."""
+    exclusive: bool = False
+    """It has its nodes for itself."""
     account: str | None = None
     qos: str | None = None
     tier: int = 1

@@ -304,6 +304,7 @@ fn priced(cluster: &Cluster, jobs: &Jobs, config: &Config) -> Arc<[Shape]> {
 fn is_pool(cluster: &Cluster, jobs: &Jobs, config: &Config) -> bool {
     let cores_alone = |shape: &Shape| shape.gpu_milli == 0 && shape.memory_mb == 0;
     cluster.nodes.len() == 1
+        && !jobs.shapes.iter().any(|shape| shape.exclusive)
         && !config.has_failures()
         && config.placement != Rule::External
         && (cluster.nodes[0].memory_mb == UNTRACKED && jobs.shapes.iter().all(|shape| shape.gpu_milli == 0)
