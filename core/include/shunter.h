@@ -504,6 +504,7 @@ int32_t shunter_cluster_open(
  * each type of GPU that would do; 0 means any, and bit 62 a type that no node has. kind is the number of one of the
  * cluster's kinds, or SHUNTER_UNKNOWN for a job that runs as fast as its nodes are; where `kind` is null, no job has one.
  * tier is 0 to 65535: jobs of a higher tier stand before all of lower ones; where it is null, all have the same.
+ * exclusive is 1 for a job that goes only to nodes of which nothing is taken, and takes all of them; null: none does.
  * `conditions` may be null: then all jobs wait for nodes as soon as they are submitted.
  */
 int32_t shunter_jobs_open(
@@ -520,6 +521,7 @@ int32_t shunter_jobs_open(
     const int64_t *gpu_types,
     const int64_t *kind,
     const int64_t *tier,
+    const uint8_t *exclusive,
     const ShunterConditions *conditions,
     size_t jobs,
     uint64_t *handle);

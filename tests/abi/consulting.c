@@ -134,7 +134,7 @@ void consulting(uint64_t cluster, uint64_t jobs, ShunterConfig config) {
     env.mode = SHUNTER_MODE_HOST;
     OK(shunter_cluster_open(HOST_CORES, UNKNOWN4, NONE, UNKNOWN4, UNKNOWN4, SPEEDS, UNKNOWN4, UNKNOWN4, NODES, 0, NULL, NULL,
                             &hosts));
-    OK(shunter_jobs_open(SUBMIT, RUN, RUN, ONES, CORES, UNKNOWN4, NONE, UNKNOWN4, UNKNOWN4, UNKNOWN4, NONE, NULL, NULL, NULL,
+    OK(shunter_jobs_open(SUBMIT, RUN, RUN, ONES, CORES, UNKNOWN4, NONE, UNKNOWN4, UNKNOWN4, UNKNOWN4, NONE, NULL, NULL, NULL, NULL,
                          JOBS, &single));
     play(hosts, single, config, env, NODES);
     OK(shunter_close(hosts));

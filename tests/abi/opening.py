@@ -87,7 +87,7 @@ def open_jobs(
         integers(gpu_types or [0] * jobs),
     ]
     kinds = ffi.NULL if kind is None else pointer(integers(kind))
-    return opened(lib.shunter_jobs_open, *map(pointer, columns), kinds, ffi.NULL, conditions, jobs)
+    return opened(lib.shunter_jobs_open, *map(pointer, columns), kinds, ffi.NULL, ffi.NULL, conditions, jobs)
 
 
 def open_policy(kind: str, hosts: int = 2) -> Handle:

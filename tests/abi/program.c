@@ -71,7 +71,7 @@ uint64_t open_cluster(void) {
 
 uint64_t open_jobs(void) {
     uint64_t handle = 0;
-    OK(shunter_jobs_open(SUBMIT, RUN, REQUESTED, TASKS, CORES, UNKNOWN4, GPUS, UNKNOWN4, USER, UNKNOWN4, TYPES, NULL, NULL, NULL,
+    OK(shunter_jobs_open(SUBMIT, RUN, REQUESTED, TASKS, CORES, UNKNOWN4, GPUS, UNKNOWN4, USER, UNKNOWN4, TYPES, NULL, NULL, NULL, NULL,
                          JOBS, &handle));
     EXPECT(handle != 0);
     return handle;

@@ -117,8 +117,8 @@ static void nowhere_to_put_a_handle(uint64_t cluster, uint64_t jobs) {
     uint8_t *bytes = save(simulation, &length);
     BAD_ARGUMENT(shunter_cluster_open(one, one, zero, none, none, one, none, none, 1, 0, NULL, NULL, NULL));
     BAD_ARGUMENT(shunter_cluster_open(one, one, zero, none, none, one, none, none, 1, 0, NULL, NULL, misaligned));
-    BAD_ARGUMENT(shunter_jobs_open(one, one, one, one, one, one, zero, none, zero, none, zero, NULL, NULL, NULL, 1, NULL));
-    BAD_ARGUMENT(shunter_jobs_open(one, one, one, one, one, one, zero, none, zero, none, zero, NULL, NULL, NULL, 1, misaligned));
+    BAD_ARGUMENT(shunter_jobs_open(one, one, one, one, one, one, zero, none, zero, none, zero, NULL, NULL, NULL, NULL, 1, NULL));
+    BAD_ARGUMENT(shunter_jobs_open(one, one, one, one, one, one, zero, none, zero, none, zero, NULL, NULL, NULL, NULL, 1, misaligned));
     BAD_ARGUMENT(shunter_simulation_open(cluster, jobs, 0, JOBS, &config, NULL, 0, NULL));
     BAD_ARGUMENT(shunter_simulation_fork(simulation, NULL));
     BAD_ARGUMENT(shunter_simulation_fork(simulation, misaligned));

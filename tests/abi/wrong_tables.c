@@ -84,7 +84,7 @@ static int32_t open_columns(const int64_t *const *columns, size_t jobs) {
     uint64_t handle;
     int32_t status =
         shunter_jobs_open(columns[0], columns[1], columns[2], columns[3], columns[4], columns[5], columns[6],
-                          columns[7], columns[8], columns[9], columns[10], NULL, NULL, NULL, jobs, &handle);
+                          columns[7], columns[8], columns[9], columns[10], NULL, NULL, NULL, NULL, jobs, &handle);
     return status == SHUNTER_OK ? shunter_close(handle) : status;
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -101,8 +102,8 @@ RULES = SiteRules(
         ({"partition": "right,left", "account": "physics", "tasks": 3}, RejectReason.NONE),
     ],
 )
-def test_admission(simulator: Simulator, changes: dict[str, object], reason: RejectReason) -> None:
-    one = replace(job(0, 3), **changes)  # type: ignore[arg-type] - fields of a job
+def test_admission(simulator: Simulator, changes: dict[str, Any], reason: RejectReason) -> None:
+    one = replace(job(0, 3), **changes)
     (observed,) = simulator([one], OVERLAPPING, Config(policy="fcfs", rules=RULES))
     assert observed.reject_reason is reason
 
@@ -150,3 +151,32 @@ def test_the_factor_of_a_partition(simulator: Simulator) -> None:
     policy = "multifactor?partition=1e6"
     observed = simulator(jobs, cluster, Config(policy=policy, dispatch="easy", rules=rules))
     assert starts_s(observed) == [0, 6, 4]
+
+
+def test_an_exclusive_job_has_its_node_for_itself(simulator: Simulator) -> None:
+    """B asks for one core, but waits until nothing of a node is taken, and then holds all of it: C and D wait for it.
+
+    One node of 4 cores::
+
+        second 0         1
+               0123456789012
+        core 1 AAAAABBBBBCCC
+        core 2 .....BBBBBDDD
+        core 3 .....BBBBB...
+        core 4 .....BBBBB...
+    """
+    jobs = [job(0, 5), replace(job(1, 5), exclusive=True), job(2, 3), job(2, 3)]
+    observed = simulator(jobs, [RefNode(4000)], Config(policy="fcfs", dispatch="strict"))
+    assert starts_s(observed) == [0, 5, 10, 10]
+    # With backfilling, C and D may go before it if they end in time: they take what A leaves.
+    observed = simulator(jobs, [RefNode(4000)], Config(policy="fcfs", dispatch="easy"))
+    assert starts_s(observed) == [0, 5, 2, 2]
+
+
+def test_a_partition_makes_its_jobs_exclusive(simulator: Simulator) -> None:
+    rules = SiteRules({"own": PartitionRules(exclusive=True)})
+    cluster = [RefNode(4000, gpus=2, partition="own,shared"), RefNode(4000, gpus=2, partition="own,shared")]
+    jobs = [of("own", job(0, 5, gpus=1)), of("shared", job(1, 2, gpus=1)), of("own,shared", job(1, 2, cores=1))]
+    observed = simulator(jobs, cluster, Config(policy="fcfs", dispatch="greedy", rules=rules))
+    assert starts_s(observed) == [0, 1, 3]
+    assert nodes(observed) == [{0: 1}, {1: 1}, {1: 1}]

@@ -107,6 +107,7 @@ PRESETS = {
     "cea-curie": (5544, 93_312, None, 0),
     "ricc": (1024, 8192, None, 0),
     "lcg": (1, 24_515, None, 0),
+    "kth-sp2-timetable": (100, 100, None, 0),
     "philly": (552, 2490, None, 2490),
     "philly-rltune": (36, 192, None, 192),
     "helios-venus": (133, 133 * 48, None, 1064),

@@ -89,7 +89,7 @@ def test_a_qos_goes_before_a_queue(workload: Workload, site: str) -> None:
     qos = pl.Series("qos", ["low", "high", None, None, "high"])
     slurm = Workload.from_frame(workload.jobs.with_columns(qos), name="five")
     policy = resolve_native(site)
-    assert policy.for_core(slurm).scores.tolist() == [10 + 3, 2.5 + 14, 14, -1, 2.5 + 14 + 0.75]
+    assert policy.for_core(slurm, Cluster.pool(4)).scores.tolist() == [10 + 3, 2.5 + 14, 14, -1, 2.5 + 14 + 0.75]
     # "high" is the queue of a job here, and the QOS of another.
     assert "queues" not in policy.names_without_jobs(slurm)
     alone = Workload.from_frame(slurm.jobs.with_columns(queue=None, qos=pl.lit("low")), name="five")

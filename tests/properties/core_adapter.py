@@ -53,6 +53,8 @@ def site_columns(jobs: Sequence[RefJob]) -> dict[str, list[object]]:
     columns: dict[str, list[object]] = {name: [getattr(job, name) for job in jobs] for name in names}
     if any(job.licenses for job in jobs):
         columns["licenses"] = [",".join(f"{name}:{count}" for name, count in job.licenses) or None for job in jobs]
+    if any(job.exclusive for job in jobs):
+        columns["exclusive"] = [job.exclusive for job in jobs]
     return columns
 
 

@@ -75,6 +75,7 @@ def partition_rules(draw: st.DrawFn) -> PartitionRules:
         max_time_s=max_time_s,
         tier=draw(st.sampled_from([1, 1, 0, 2, 5])),
         factor=mostly_none(0.5, 2.0),
+        exclusive=draw(st.sampled_from([False, False, False, True])),
         default_time_s=draw(st.sampled_from([None, 2.0, 3.0])),
         max_nodes=draw(names([None, None, None, 1, 2])),
         max_cores=draw(names([None, None, None, 1, 2, 4])),
@@ -105,6 +106,13 @@ def site_rules(draw: st.DrawFn, scene: Scene) -> SiteRules:
         accounts=PARENTS,
         default_partition=draw(st.sampled_from([None, None, *there])),
     )
+
+
+@st.composite
+def exclusive(draw: st.DrawFn, scene: Scene) -> Scene:
+    """Draws jobs of a scene that have their nodes for themselves."""
+    drawn = st.sampled_from([False, False, True])
+    return replace(scene, jobs=tuple(replace(job, exclusive=draw(drawn)) for job in scene.jobs))
 
 
 @st.composite

@@ -53,7 +53,8 @@ def first_refusal(job: RefJob, named: list[str], nodes: Sequence[RefNode], confi
         job = replace(job, requested_ms=round(first * 1000))
     factors = tuple((name, factor) for name in named if (factor := of(rules, name).factor) is not None)
     tier = max(of(rules, name).tier for name in named)
-    return replace(job, partition=",".join(named), tier=tier, factors=factors)
+    exclusive = job.exclusive or any(of(rules, name).exclusive for name in named)
+    return replace(job, partition=",".join(named), tier=tier, factors=factors, exclusive=exclusive)
 
 
 def of(rules: SiteRules, name: str) -> PartitionRules:

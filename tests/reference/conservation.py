@@ -190,8 +190,19 @@ def check_limits(account: Account) -> None:
             assert cores_milli <= node.cores_milli, f"node {number} is overdrawn at {time_ms} ms"
             assert node.memory_mb is None or memory_mb <= node.memory_mb
             assert gpu_milli <= node.gpus * DEVICE_MILLI
+            check_exclusive(account, number, time_ms)
             for device in range(node.gpus):
                 assert used_of_device(account, number, device, time_ms) <= DEVICE_MILLI
+
+
+def check_exclusive(account: Account, node: int, time_ms: int) -> None:
+    """Asserts that nobody has anything beside a job that has a node for itself."""
+    there = [segment.job for segment in held_on(account, node, time_ms)]
+    if any(account.jobs[job].exclusive for job in there):
+        takes = [account.jobs[job] for job in there if not account.jobs[job].exclusive]
+        tracked = account.nodes[node].memory_mb is not None
+        assert sum(account.jobs[job].exclusive for job in there) == 1, f"{there} share node {node}"
+        assert not any(job.cores_milli or job.gpu_milli or (tracked and job.memory_mb) for job in takes)
 
 
 def used_of_device(account: Account, node: int, device: int, time_ms: int) -> int:

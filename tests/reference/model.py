@@ -27,6 +27,8 @@ class RefJob:
     """Those that it names, with commas between; once it has arrived, those that admit it."""
     features: str | None = None
     """``a&b|c``: it needs nodes that have both, or the third."""
+    exclusive: bool = False
+    """It has its nodes for itself."""
     account: str | None = None
     qos: str | None = None
     tier: int = 1
@@ -163,12 +165,10 @@ class Config:
     prices: tuple[float, ...] = ()
     """What a second costs on each type of GPU; none: they have no prices."""
     price_factor: float = 1.2
-    rules: SiteRules = field(default=NO_RULES, hash=False)
-    """Who may use which partition, and for what."""
     size_by: str = "auto"
     """What sizes are counted in: ``auto``, ``cores``, ``gpus`` or ``cores-alone``."""
     rules: SiteRules = field(default=NO_RULES, hash=False)
-    """What the site lets wait and start."""
+    """Who may use which partition, and what the site lets wait and start."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def by_speed(ask: Ask, sign: int) -> TasksOn:
 
 def tasks_by_node(rule: str, ask: Ask) -> TasksOn:
     """Returns how many tasks each candidate gets; there is room for all."""
-    if rule == "fgd" and ask.job.gpu_milli == 0:
+    if rule == "fgd" and (ask.job.gpu_milli == 0 or ask.job.exclusive):
         rule = "best-fit"
     if rule in CHOOSERS:
         return chosen_hosts(ask, CHOOSERS[rule])
@@ -81,7 +81,7 @@ def place_job(rule: str, ask: Ask) -> Allocation | None:
     """Returns where the job goes by the rule, or None if it does not fit."""
     if not ask.pools_that_fit():
         return None
-    choose = choose_unfragmenting_devices if rule == "fgd" else choose_devices_of
+    choose = choose_unfragmenting_devices if rule == "fgd" and not ask.job.exclusive else choose_devices_of
     tasks_on = {node: tasks for node, tasks in tasks_by_node(rule, ask).items() if tasks}
     around = spreads_of(ask.spreads, [*tasks_on])
     if around and not any(spread.accepts([*tasks_on]) for spread in around):

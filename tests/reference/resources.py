@@ -20,6 +20,8 @@ class Free:
     cores_milli: int
     memory_mb: int | None
     devices: tuple[int, ...]
+    node: RefNode | None = None
+    """Whose it is; who wants a node for himself has to know what it has."""
 
 
 FreeNodes: TypeAlias = tuple[Free, ...]
@@ -27,7 +29,7 @@ FreeNodes: TypeAlias = tuple[Free, ...]
 
 def empty(nodes: Sequence[RefNode]) -> FreeNodes:
     """Returns what an empty cluster has free."""
-    return tuple(Free(node.cores_milli, node.memory_mb, (DEVICE_MILLI,) * node.gpus) for node in nodes)
+    return tuple(Free(node.cores_milli, node.memory_mb, (DEVICE_MILLI,) * node.gpus, node) for node in nodes)
 
 
 def names_in(text: str | None) -> list[str]:
@@ -121,8 +123,25 @@ def capacity_by_gpus(job: RefJob, free: Free) -> int:
 
 
 def capacity(job: RefJob, free: Free) -> int:
-    """Returns how many tasks of the job the node can take."""
+    """Returns how many tasks of the job the node can take; one that is exclusive goes only where nothing is taken."""
+    if job.exclusive and not is_untouched(free):
+        return 0
     return min(capacity_by_cores(job, free), capacity_by_memory(job, free), capacity_by_gpus(job, free))
+
+
+def is_untouched(free: Free) -> bool:
+    """Tells whether nothing of a node is taken."""
+    assert free.node is not None, "what a node has is known where jobs may be exclusive"
+    has = (free.node.cores_milli, free.node.memory_mb, (DEVICE_MILLI,) * free.node.gpus)
+    return (free.cores_milli, free.memory_mb, free.devices) == has
+
+
+def held(job: RefJob, share: Share, free: Free) -> Free:
+    """Returns what a job holds of a node: what its tasks ask for, or all of it."""
+    if job.exclusive:
+        assert free.node is not None, "what a node has is known where jobs may be exclusive"
+        return Free(free.node.cores_milli, free.node.memory_mb, (DEVICE_MILLI,) * free.node.gpus)
+    return Free(share.tasks * job.cores_milli, share.tasks * (job.memory_mb or 0), share.devices)
 
 
 def fits_when_empty(job: RefJob, nodes: Sequence[RefNode], mix: bool) -> bool:
@@ -171,10 +190,11 @@ def choose_devices(job: RefJob, free: Free, tasks: int) -> tuple[int, ...]:
 
 def share_is_free(job: RefJob, share: Share, free: Free) -> bool:
     """Tells whether the node has exactly this share free, on the very devices."""
+    taken = held(job, share, free)
     return (
-        share.tasks * job.cores_milli <= free.cores_milli
-        and (free.memory_mb is None or share.tasks * (job.memory_mb or 0) <= free.memory_mb)
-        and all(taken <= device for taken, device in zip(share.devices, free.devices, strict=True))
+        taken.cores_milli <= free.cores_milli
+        and (free.memory_mb is None or (taken.memory_mb or 0) <= free.memory_mb)
+        and all(part <= device for part, device in zip(taken.devices, free.devices, strict=True))
     )
 
 
@@ -188,10 +208,12 @@ def without(free: FreeNodes, job: RefJob, allocation: Allocation) -> FreeNodes:
     left = list(free)
     for share in allocation:
         node = left[share.node]
+        taken = held(job, share, node)
         left[share.node] = Free(
-            node.cores_milli - share.tasks * job.cores_milli,
-            None if node.memory_mb is None else node.memory_mb - share.tasks * (job.memory_mb or 0),
-            tuple(device - taken for device, taken in zip(node.devices, share.devices, strict=True)),
+            node.cores_milli - taken.cores_milli,
+            None if node.memory_mb is None else node.memory_mb - (taken.memory_mb or 0),
+            tuple(device - part for device, part in zip(node.devices, taken.devices, strict=True)),
+            node.node,
         )
     return tuple(left)
 
@@ -203,6 +225,7 @@ def lowest(moments: Sequence[FreeNodes]) -> FreeNodes:
             max(0, min(node.cores_milli for node in same)),
             None if same[0].memory_mb is None else max(0, min(node.memory_mb or 0 for node in same)),
             tuple(max(0, min(device)) for device in zip(*(node.devices for node in same), strict=True)),
+            same[0].node,
         )
         for same in zip(*moments, strict=True)
     )

@@ -112,15 +112,15 @@ class State:
 
     def free_cores_milli(self) -> int:
         """Returns the cores that nobody uses now, those of nodes that are down left out."""
-        used = sum(self.jobs[running.job].total_cores_milli for running in self.running)
-        return sum(self.nodes[node].cores_milli for node in self.up()) - used
+        free = self.free_now()
+        return sum(free[node].cores_milli for node in self.up())
 
     def free_milli(self) -> int:
         """Returns what nobody uses now of what sizes are counted in, that of nodes that are down left out."""
         if not self.sizes.by_gpus:
             return self.free_cores_milli()
-        used = sum(self.jobs[running.job].total_gpu_milli for running in self.running)
-        return 1000 * sum(self.nodes[node].gpus for node in self.up()) - used
+        free = self.free_now()
+        return sum(sum(free[node].devices) for node in self.up())
 
     def up(self) -> list[int]:
         """Returns the nodes that are not down now."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from tests.reference.asking import Ask, TasksOn
 from tests.reference.model import RefJob, RefNode, Share
-from tests.reference.resources import FreeNodes, capacity, choose_devices, without
+from tests.reference.resources import FreeNodes, choose_devices, without
 
 Chooser: TypeAlias = Callable[[list[float], list[bool]], int]
 """Returns a host for what is seen and allowed."""
@@ -36,15 +37,15 @@ def give(given: TasksOn, host: int) -> None:
 def free_beside(ask: Ask, given: TasksOn) -> FreeNodes:
     """Returns what is free beside those tasks of the job that have a host."""
     shares = [Share(host, tasks, choose_devices(ask.job, ask.free[host], tasks)) for host, tasks in given.items()]
-    return without(ask.free, ask.job, tuple(shares))
+    return without(ask.free, replace(ask.job, exclusive=False), tuple(shares))
 
 
 def allowed(ask: Ask, given: TasksOn) -> list[bool]:
     """Tells on which hosts one more task fits: in a pool that has room for the whole job, and has all of its hosts."""
     pools = [set(one.capacities) for one in ask.pools_that_fit() if set(given) <= set(one.capacities)]
-    free = free_beside(ask, given)
     return [
-        any(host in pool for pool in pools) and capacity(ask.job, free[host]) >= 1 for host in range(len(ask.nodes))
+        any(host in pool for pool in pools) and ask.capacities.get(host, 0) > given.get(host, 0)
+        for host in range(len(ask.nodes))
     ]
 
 

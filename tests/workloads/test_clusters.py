@@ -117,11 +117,17 @@ def test_gpus_types_memory_and_partitions() -> None:
     assert not any("left out" in note for note in notes)
 
 
-def test_partitions_that_share_a_node_are_left_out() -> None:
+def test_partitions_may_share_a_node() -> None:
     workload = _at_once(["n1", "n1"], [4, 4], partition=["long", "short"])
+    cluster, _ = infer_cluster(workload)
+    assert [(node.cores, node.partitions) for node in cluster.nodes] == [(8, ("long", "short"))]
+
+
+def test_partitions_that_are_not_told_of_every_node_are_left_out() -> None:
+    workload = _at_once(["n1", "n2"], [4, 4], partition=["long", None])
     cluster, notes = infer_cluster(workload)
-    assert [(node.cores, node.partitions) for node in cluster.nodes] == [(8, ())]
-    assert notes[-1].startswith("Partitions share nodes")
+    assert [node.partitions for node in cluster.nodes] == [(), ()]
+    assert notes[-1].startswith("Partitions are not told of every node")
 
 
 def test_jobs_whose_hosts_are_not_known_are_counted() -> None:

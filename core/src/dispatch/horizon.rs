@@ -113,7 +113,7 @@ impl Horizon {
 
     /// Whether the room of the job that was sought for is one number, which others take from by their cores and memory.
     pub(super) fn counts_room(&self, reach: &Reach) -> bool {
-        reach.shape.gpu_milli == 0 && reach.spreads.is_none() && self.rooms.len() == 1
+        reach.shape.gpu_milli == 0 && !reach.shape.exclusive && reach.spreads.is_none() && self.rooms.len() == 1
     }
 
     /// The same as `fits_beside` where that is so: the answer is mostly no, and known after a node or two.
@@ -124,7 +124,7 @@ impl Horizon {
         for Part { node, tasks } in parts.filter(|part| reach.is_in(group, part.node)) {
             let taken = [shape.cores_milli, shape.memory_mb].map(|amount| amount * i64::from(tasks));
             let capacity = |taken| u64::from(self.free.capacity_beside(reach.cluster, node, reach.shape, taken));
-            lost += capacity([0, 0]) - capacity(taken);
+            lost += capacity([0, 0]) - if shape.exclusive { 0 } else { capacity(taken) };
             if lost > spare {
                 return false;
             }

@@ -100,9 +100,9 @@ fn could_be_enough(simulation: &Simulation, job: u32, behind: &[Key]) -> bool {
     let mut cores_milli = shape.total_cores_milli() - free.total_cores_milli();
     let mut gpu_milli = shape.total_gpu_milli() - free.total_gpu_milli();
     behind.iter().any(|&(_, other)| {
-        let held = simulation.shape_of(other);
-        cores_milli -= held.total_cores_milli();
-        gpu_milli -= held.total_gpu_milli();
+        let held = free.held_milli(simulation.shape_of(other), &simulation.states[other as usize].placement);
+        cores_milli -= held[0];
+        gpu_milli -= held[1];
         cores_milli <= 0 && gpu_milli <= 0
     })
 }

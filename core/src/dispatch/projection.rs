@@ -246,9 +246,10 @@ impl Projection {
 }
 
 /// Whether timelines say it all: where a job may go depends neither on the time nor on how long it has waited, and it is
-/// placed wherever it fits. Rules of a site may close nodes for a time, and keep jobs from starting.
+/// placed wherever it fits. Rules of a site may close nodes for a time, and keep jobs from starting; and one that has its
+/// nodes for itself takes more than it asks for.
 fn has_plain_rules(setup: &Setup) -> bool {
-    !setup.is_ruled && setup.locality.is_none() && !setup.config.may_decline() && !setup.config.ends_first()
+    !setup.is_ruled && !setup.has_exclusive && setup.locality.is_none() && !setup.config.may_decline() && !setup.config.ends_first()
 }
 
 /// When a reservation is held.

@@ -37,11 +37,13 @@ fn capacity(simulation: &Simulation) -> i64 {
 }
 
 fn amount(simulation: &Simulation, one: &Expected) -> i64 {
-    if simulation.machine.free.device_milli.is_empty() {
-        return one.cores_milli;
+    let free = &simulation.machine.free;
+    let [cores_milli, gpu_milli] = free.held_milli(simulation.shape_of(one.job), &simulation.state(one.job).placement);
+    if free.device_milli.is_empty() {
+        cores_milli
+    } else {
+        gpu_milli
     }
-    let shape = simulation.shape_of(one.job);
-    shape.gpu_milli * i64::from(shape.tasks)
 }
 
 fn remaining_ms(simulation: &Simulation, one: &Expected) -> i64 {

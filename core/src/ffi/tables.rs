@@ -207,8 +207,8 @@ unsafe fn read_conditions<'a>(given: *const ShunterConditions, jobs: usize) -> R
     })
 }
 
-/// Opens a table of jobs from columns of `jobs` values; −1 stands for what the log does not say. `kind`, `tier` and
-/// `conditions` may be null.
+/// Opens a table of jobs from columns of `jobs` values; −1 stands for what the log does not say. `kind`, `tier`,
+/// `exclusive` and `conditions` may be null.
 ///
 /// # Safety
 /// Non-null pointers must be readable for `jobs` values; `handle` must be writable.
@@ -228,6 +228,7 @@ pub unsafe extern "C" fn shunter_jobs_open(
     gpu_types: *const i64,
     kind: *const i64,
     tier: *const i64,
+    exclusive: *const u8,
     conditions: *const ShunterConditions,
     jobs: usize,
     handle: *mut u64,
@@ -248,6 +249,7 @@ pub unsafe extern "C" fn shunter_jobs_open(
             gpu_types: unsafe { read("gpu_types", gpu_types, jobs) }?,
             kind: unsafe { read("kind", kind, if kind.is_null() { 0 } else { jobs }) }?,
             tier: unsafe { read("tier", tier, if tier.is_null() { 0 } else { jobs }) }?,
+            exclusive: unsafe { read("exclusive", exclusive, if exclusive.is_null() { 0 } else { jobs }) }?,
             conditions: unsafe { read_conditions(conditions, jobs) }?,
             rules: match unsafe { conditions.as_ref() } {
                 Some(told) => unsafe { read_rules(told.rules, jobs) }?,

@@ -152,7 +152,7 @@ impl Cluster {
         let every_node = scope(&[(0..nodes.len() as u32).collect()]);
         let mut scopes: Vec<Scope> = partition_nodes.into_iter().map(|members| scope(&[members])).collect();
         scopes.extend(told.iter().map(|choices| scope(choices)));
-        let groups = Arc::new(numbers.finish(nodes.len()));
+        let groups = Arc::new(numbers.finish(&nodes, &device_offsets));
         Ok(Cluster {
             fingerprint: hash.finish(),
             empty: Free::all(&nodes, device_offsets[nodes.len()], groups),

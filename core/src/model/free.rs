@@ -209,6 +209,9 @@ impl Free {
     #[inline]
     pub(crate) fn capacity_beside(&self, cluster: &Cluster, node: u32, shape: &Shape, taken: [i64; 2]) -> u32 {
         let mut most = i64::from(u32::MAX);
+        if shape.exclusive && !self.is_untouched(node) {
+            return 0;
+        }
         if shape.cores_milli > 0 {
             most = most.min((self.cores_milli[node as usize] - taken[0]) / shape.cores_milli);
         }
@@ -222,6 +225,14 @@ impl Free {
             return 0;
         }
         most as u32
+    }
+
+    /// Whether nobody has anything of a node that is counted.
+    fn is_untouched(&self, node: u32) -> bool {
+        let [cores_milli, memory_mb] = self.groups.whole(node);
+        self.cores_milli[node as usize] == cores_milli
+            && (memory_mb == 0 || self.memory_mb[node as usize] == memory_mb)
+            && self.whole_devices(node) as usize == self.groups.devices(node).len()
     }
 
     fn gpu_capacity(&self, cluster: &Cluster, node: u32, shape: &Shape) -> i64 {
@@ -313,8 +324,41 @@ impl Free {
         }
     }
 
+    /// An exclusive job takes or gives back all of its nodes.
+    fn change_whole(&mut self, placement: &Placement, sign: i64, note: impl Fn(&mut Free, u32, Amounts)) {
+        let groups = self.groups.clone();
+        for part in placement.parts() {
+            let before = self.amounts(part.node);
+            let [cores_milli, memory_mb] = groups.whole(part.node);
+            self.cores_milli[part.node as usize] += sign * cores_milli;
+            self.memory_mb[part.node as usize] += sign * memory_mb;
+            self.total_cores_milli += sign * cores_milli;
+            for device in groups.devices(part.node) {
+                let change = sign as i32 * DEVICE_MILLI;
+                self.gpus[part.node as usize].change(self.device_milli[device], change);
+                self.device_milli[device] += change;
+                self.total_gpu_milli += i64::from(change);
+            }
+            note(self, part.node, before);
+        }
+    }
+
+    /// What a job of this shape holds of all cores and GPUs there, in thousandths.
+    pub(crate) fn held_milli(&self, shape: &Shape, placement: &Placement) -> [i64; 2] {
+        if !shape.exclusive {
+            return [shape.total_cores_milli(), shape.total_gpu_milli()];
+        }
+        placement.parts().fold([0, 0], |[cores_milli, gpu_milli], part| {
+            let devices = self.groups.devices(part.node).len() as i64;
+            [cores_milli + self.groups.whole(part.node)[0], gpu_milli + devices * i64::from(DEVICE_MILLI)]
+        })
+    }
+
     #[inline]
     fn change_by(&mut self, shape: &Shape, placement: &Placement, sign: i64, note: impl Fn(&mut Free, u32, Amounts)) {
+        if shape.exclusive {
+            return self.change_whole(placement, sign, note);
+        }
         for part in placement.parts() {
             let before = self.amounts(part.node);
             let tasks = sign * i64::from(part.tasks);
@@ -337,6 +381,16 @@ impl Free {
 
     /// Whether nothing that a job of this shape uses in this placement is overdrawn or down.
     pub fn is_sound(&self, shape: &Shape, placement: &Placement) -> bool {
+        if shape.exclusive {
+            let devices = |node: u32| &self.device_milli[self.groups.devices(node)];
+            let is_sound = |node: u32| {
+                self.cores_milli[node as usize] >= 0
+                    && self.memory_mb[node as usize] >= 0
+                    && devices(node).iter().all(|&milli| milli >= 0)
+                    && !self.is_down(node)
+            };
+            return placement.parts().all(|part| is_sound(part.node));
+        }
         let is_sound = |node: u32| {
             (shape.cores_milli == 0 || self.cores_milli[node as usize] >= 0)
                 && (shape.memory_mb == 0 || self.memory_mb[node as usize] >= 0)
@@ -376,6 +430,9 @@ impl Free {
                 self.note_change(part.node, before);
             }
         }
+        if shape.exclusive {
+            return self.lower_devices(other, placement);
+        }
         for (node, shares) in placement.shares_by_node(shape) {
             let before = self.amounts(node);
             for share in shares {
@@ -386,6 +443,22 @@ impl Free {
             }
             if self.is_indexed {
                 self.note_change(node, before);
+            }
+        }
+    }
+
+    /// Lowers all devices of the nodes of a placement to what is free in `other`.
+    fn lower_devices(&mut self, other: &Free, placement: &Placement) {
+        for part in placement.parts() {
+            let before = self.amounts(part.node);
+            for device in self.groups.devices(part.node) {
+                let milli = self.device_milli[device];
+                let change = (other.device_milli[device] - milli).min(0);
+                self.gpus[part.node as usize].change(milli, change);
+                self.device_milli[device] += change;
+            }
+            if self.is_indexed {
+                self.note_change(part.node, before);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::model::areas::{Areas, Sites};
-use crate::model::cluster::Node;
+use crate::model::cluster::{Node, UNTRACKED};
 
 /// Nodes by number: all, those of a partition, those of them that a job may use, or those with one type of GPU.
 #[derive(Clone, Debug)]
@@ -36,12 +36,26 @@ pub(crate) struct Groups {
     lists: Vec<Arc<[u32]>>,
     /// By node: the numbers of its groups, and its place in each.
     homes: Vec<Vec<(u32, u32)>>,
+    /// By node: its milli-cores and its memory, 0 where that is not tracked.
+    whole: Vec<[i64; 2]>,
+    /// Node i's devices are numbered from here to the next.
+    device_offsets: Vec<u32>,
 }
 
 impl Groups {
     /// The nodes of each group.
     pub(crate) fn lists(&self) -> &[Arc<[u32]>] {
         &self.lists
+    }
+
+    /// The milli-cores and the memory of a node, 0 where that is not tracked.
+    pub(crate) fn whole(&self, node: u32) -> [i64; 2] {
+        self.whole[node as usize]
+    }
+
+    /// The numbers of a node's devices.
+    pub(crate) fn devices(&self, node: u32) -> std::ops::Range<usize> {
+        self.device_offsets[node as usize] as usize..self.device_offsets[node as usize + 1] as usize
     }
 
     /// The groups of a node, and its places there.
@@ -67,10 +81,13 @@ impl GroupNumbers {
         Group { number, nodes }
     }
 
-    /// All groups of so many nodes.
-    pub(crate) fn finish(self, nodes: usize) -> Groups {
+    /// All groups of these nodes.
+    pub(crate) fn finish(self, nodes: &[Node], device_offsets: &[u32]) -> Groups {
         let mut groups = self.groups;
-        groups.homes = vec![Vec::new(); nodes];
+        groups.homes = vec![Vec::new(); nodes.len()];
+        let tracked = |memory_mb: i64| if memory_mb == UNTRACKED { 0 } else { memory_mb };
+        groups.whole = nodes.iter().map(|node| [node.cores_milli, tracked(node.memory_mb)]).collect();
+        groups.device_offsets = device_offsets.to_vec();
         for (number, list) in groups.lists.iter().enumerate() {
             for (place, &node) in list.iter().enumerate() {
                 groups.homes[node as usize].push((number as u32, place as u32));

@@ -47,6 +47,8 @@ pub struct Shape {
     pub gpu_types: u64,
     /// The row of the cluster's table that says how fast it runs on each type; none: as fast as its nodes are.
     pub kind: Option<u32>,
+    /// Whether it has its nodes for itself: it goes only where nothing is taken, and takes all that is there.
+    pub exclusive: bool,
 }
 
 impl Shape {
@@ -109,6 +111,8 @@ pub struct Columns<'a> {
     pub kind: &'a [i64],
     /// The tier of each job, the highest before all others; empty if all have the same.
     pub tier: &'a [i64],
+    /// 1 for jobs that have their nodes for themselves; empty if none does.
+    pub exclusive: &'a [u8],
     /// What keeps jobs from waiting for nodes.
     pub conditions: ConditionColumns<'a>,
     /// What the site lets start.
@@ -183,6 +187,7 @@ impl Jobs {
                 partition: u32::try_from(columns.partition[job]).ok(),
                 gpu_types: if columns.gpu_milli[job] > 0 { columns.gpu_types[job] as u64 } else { 0 },
                 kind: columns.kind_of(job),
+                exclusive: columns.exclusive.get(job) == Some(&1),
             };
             let number = *numbers.entry(wanted).or_insert_with_key(|new| {
                 shapes.push(new.clone());
@@ -306,6 +311,12 @@ fn check(columns: &Columns) -> Result<(), String> {
             ));
         }
     }
+    if !(columns.exclusive.is_empty() || columns.exclusive.len() == count) {
+        return Err(format!("exclusive has {} values, submit_ms has {count}", columns.exclusive.len()));
+    }
+    if let Some(job) = columns.exclusive.iter().position(|&value| value > 1) {
+        return Err(format!("job {job}: exclusive is {}; expected 0 or 1", columns.exclusive[job]));
+    }
     if count > i32::MAX as usize {
         return Err(format!("{count} jobs are more than one table holds ({})", i32::MAX));
     }
@@ -391,6 +402,9 @@ fn fingerprint(columns: &Columns) -> u64 {
     }
     columns.conditions.add_to(&mut hash);
     columns.rules.add_to(&mut hash);
+    if columns.exclusive.contains(&1) {
+        columns.exclusive.iter().for_each(|&value| hash.add(u64::from(value)));
+    }
     hash.finish()
 }
 

@@ -130,7 +130,7 @@ impl<'a> Search<'a> {
         if self.free.is_too_little(self.shape) {
             return None;
         }
-        if rule == Rule::Fgd && self.shape.gpu_milli > 0 {
+        if rule == Rule::Fgd && self.shape.gpu_milli > 0 && !self.shape.exclusive {
             return self.least_fragmenting();
         }
         let mut placement = match rule {

@@ -46,6 +46,8 @@ pub struct Setup {
     pub(crate) is_pool: bool,
     /// The site has rules for who of those that wait may start.
     pub(crate) is_ruled: bool,
+    /// Whether some job has its nodes for itself.
+    pub(crate) has_exclusive: bool,
 }
 
 impl Setup {
@@ -78,6 +80,7 @@ impl Setup {
         Ok(Setup {
             is_pool: is_pool(&cluster, &jobs, &config),
             is_ruled: jobs.rules.as_ref().is_some_and(Rules::bind_starts),
+            has_exclusive: jobs.shapes.iter().any(|shape| shape.exclusive),
             locality: Locality::new(&cluster, shapes, &config).map(Arc::new),
             sizes: Arc::new(JobSizes::new(&cluster, &jobs, config.size_by, config.policy)),
             given: if config.order_moves() { given.into() } else { Arc::default() },
@@ -322,6 +325,7 @@ fn priced(cluster: &Cluster, jobs: &Jobs, config: &Config) -> Arc<[Shape]> {
 fn is_pool(cluster: &Cluster, jobs: &Jobs, config: &Config) -> bool {
     let cores_alone = |shape: &Shape| shape.gpu_milli == 0 && shape.memory_mb == 0;
     cluster.nodes.len() == 1
+        && !jobs.shapes.iter().any(|shape| shape.exclusive)
         && !config.has_failures()
         && config.placement != Rule::External
         && (cluster.nodes[0].memory_mb == UNTRACKED && jobs.shapes.iter().all(|shape| shape.gpu_milli == 0)

@@ -58,6 +58,7 @@ class _Lib:
         gpu_types: _Pointer,
         kind: _Pointer,
         tier: _Pointer,
+        exclusive: _Pointer,
         conditions: _Pointer,
         jobs: int,
         handle: _Pointer,

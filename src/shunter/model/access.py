@@ -72,6 +72,14 @@ class Access:
             return None
         return np.array(tiers, dtype=np.int64)[self.route]
 
+    def exclusive(self, jobs: pl.DataFrame) -> NDArray[np.uint8] | None:
+        """By job, whether it has its nodes for itself, for it asks so or one of its partitions does; None: none has."""
+        of_route = [any(rules.exclusive for rules in self._rules_of(route)) for route in self.routes]
+        found = np.array(of_route, dtype=np.bool_)[self.route]
+        if "exclusive" in jobs.columns:
+            found = found | jobs["exclusive"].fill_null(False).to_numpy()
+        return found.astype(np.uint8) if found.any() else None
+
     def requested_s(self, jobs: pl.DataFrame) -> pl.Series:
         """Returns what jobs ask for; for those that name no time, what their first partition has for them."""
         firsts = [self._rules_of(route)[:1] for route in self.routes]

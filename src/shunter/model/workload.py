@@ -73,6 +73,7 @@ EXTRA_COLUMNS: Final[dict[str, type[pl.DataType]]] = {
     "licenses": pl.String,
     "gpu_type": pl.String,
     "features": pl.String,
+    "exclusive": pl.Boolean,
     "kind": pl.String,
     "attempts": pl.Int64,
     **CONDITION_COLUMNS,
@@ -275,7 +276,20 @@ def _typed_extra(frame: pl.DataFrame, column: str, locate: Locate) -> pl.Series:
 
 
 def _to_type(values: pl.Series, dtype: type[pl.DataType], locate: Locate) -> pl.Series:
+    if dtype is pl.Boolean:
+        return _to_flag(values, locate)
     return _to_text(values, locate) if dtype is pl.String else _to_number(values, dtype, locate)
+
+
+def _to_flag(values: pl.Series, locate: Locate) -> pl.Series:
+    """Returns yes or no, as tables write it: true and false, or 1 and 0; null where nothing is said."""
+    words = values.cast(pl.String).str.strip_chars().str.to_lowercase()
+    known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    flags = words.replace_strict(known, default=None, return_dtype=pl.Boolean)
+    wrong = flags.is_null() & words.is_not_null() & (words != "")
+    if (row := wrong.arg_max()) is not None and wrong[row]:
+        raise _wrong_value(values, row, "true or false", locate)
+    return flags
 
 
 def _to_text(values: pl.Series, locate: Locate) -> pl.Series:

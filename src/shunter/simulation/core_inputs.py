@@ -196,10 +196,11 @@ def open_jobs(workload: Workload, cluster: Cluster, access: Access) -> Handle:
         cluster.gpu_type_masks(jobs),
         cluster.kind_rows(jobs),
     ]
-    tier = ffi.NULL if access.tier is None else pointer(access.tier)
+    flags = access.exclusive(jobs)
+    tier, exclusive = (ffi.NULL if one is None else pointer(one) for one in (access.tier, flags))
     conditions, held = _conditions(jobs, compile_rules(workload, cluster))
     # The core reads what the conditions point to, so that must live as long as the call.
-    handle = opened(lib.shunter_jobs_open, *pointers(*columns), tier, conditions, len(jobs))
+    handle = opened(lib.shunter_jobs_open, *pointers(*columns), tier, exclusive, conditions, len(jobs))
     del held
     return handle
 

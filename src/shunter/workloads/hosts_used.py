@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.model.access import partition_names
 from shunter.model.cluster import CORES_LIMIT, GPUS_LIMIT, MEMORY_LIMIT_MB, Node
 from shunter.model.conditions import waits_from_s
 from shunter.workloads.text.hosts import read_hosts
@@ -74,9 +75,9 @@ def infer_nodes(workload: Workload) -> UsedNodes | None:
             min(mb, MEMORY_LIMIT_MB) if mb else None,
             min(count, GPUS_LIMIT),
             peak.gpu_types[0] if has_types and count else None,
-            () if partition is None else (partition,),
+            names,
         )
-        for peak, size, count, mb, partition in zip(peaks, cores, gpus, memory, partitions, strict=True)
+        for peak, size, count, mb, names in zip(peaks, cores, gpus, memory, partitions, strict=True)
     )
     return UsedNodes(nodes, _notes(workload, jobs.height, peaks, nodes))
 
@@ -213,11 +214,14 @@ def _whole(amount: float) -> int:
     return math.ceil(amount - _NOISE)
 
 
-def _partitions(workload: Workload, peaks: Sequence[_Peak]) -> list[str | None]:
-    """Returns the partition of each node; none at all, unless every node has one and every job finds its own."""
-    found = [peak.partitions[0] if len(peak.partitions) == 1 else None for peak in peaks]
-    asked = set(workload.jobs["partition"].drop_nulls().unique())
-    return found if None not in found and asked <= set(found) else [None] * len(peaks)
+def _partitions(workload: Workload, peaks: Sequence[_Peak]) -> list[tuple[str, ...]]:
+    """Returns the partitions of each node; none at all, unless every node has one and every job finds its own."""
+    told = [dict.fromkeys(name for text in peak.partitions for name in partition_names(text)) for peak in peaks]
+    found = [tuple(names) for names in told]
+    texts = workload.jobs["partition"].drop_nulls().unique().to_list()
+    asked = {name for text in texts for name in partition_names(text)}
+    known = {name for names in found for name in names}
+    return found if all(found) and asked <= known else [()] * len(peaks)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -243,7 +247,5 @@ def _notes(workload: Workload, hosted: int, peaks: Sequence[_Peak], nodes: Seque
     if all(node.memory_mb is None for node in nodes):
         notes.append("Memory is not told of every job, and so not tracked.")
     if any(peak.partitions for peak in peaks) and not any(node.partitions for node in nodes):
-        notes.append(
-            "Partitions share nodes, or are not told of every node: they are left out, each job may use each node."
-        )
+        notes.append("Partitions are not told of every node: they are left out, each job may use each node.")
     return tuple(notes)

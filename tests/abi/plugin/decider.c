@@ -84,7 +84,7 @@ static uint64_t open_simulation(Jobs jobs, int64_t cores) {
     config.origin_ms = jobs.submit_ms[0];
     OK(shunter_cluster_open(&cores_milli, &unknown, &none, &unknown, &unknown, &speed, &unknown, &unknown, 1, 0, NULL, NULL, &cluster));
     OK(shunter_jobs_open(jobs.submit_ms, jobs.run_ms, jobs.requested_ms, jobs.ones, jobs.cores_milli, jobs.unknown,
-                         jobs.zeros, jobs.unknown, jobs.unknown, jobs.unknown, jobs.zeros, NULL, NULL, NULL, jobs.count,
+                         jobs.zeros, jobs.unknown, jobs.unknown, jobs.unknown, jobs.zeros, NULL, NULL, NULL, NULL, jobs.count,
                          &table));
     OK(shunter_simulation_open(cluster, table, 0, jobs.count, &config, NULL, 0, &simulation));
     OK(shunter_close(cluster));
