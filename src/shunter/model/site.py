@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timezone
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from shunter.checks import check_fields, check_name, declarations, declared, from_table, number, whole
@@ -292,11 +293,23 @@ def _entries(kind: type[_Rule], content: Mapping[str, Any], key: str, text: str,
 def _place(text: str, where: str, key: str, which: str | int) -> str:
     """Returns where a table begins: the file, the line if it has a heading of its own, and its heading."""
     name = "" if isinstance(which, int) else rf"\s*\.\s*[\"']?{re.escape(which)}[\"']?"
-    found = list(re.finditer(rf"^\s*\[\[?\s*{key}{name}\s*\]", text, re.MULTILINE))
+    found = _heading_lines(text, rf"^\s*\[\[?\s*{key}{name}\s*\]")
     at = which - 1 if isinstance(which, int) else 0
-    line = f":{text.count(chr(10), 0, found[at].end()) + 1}" if at < len(found) else ""
+    line = f":{found[at]}" if at < len(found) else ""
     shown = f"[[{key}]] {which}" if isinstance(which, int) else f"[{key}.{which}]"
     return f"{where}{line}: {shown}"
+
+
+@lru_cache(16)
+def _heading_lines(text: str, pattern: str) -> tuple[int, ...]:
+    """Returns the lines that headings stand in, sought once: a site may have tens of thousands of limits."""
+    lines: list[int] = []
+    line, at = 1, 0
+    for match in re.finditer(pattern, text, re.MULTILINE):
+        line += text.count("\n", at, match.end())
+        at = match.end()
+        lines.append(line)
+    return tuple(lines)
 
 
 def _parents(table: object, where: str) -> dict[str, str]:
