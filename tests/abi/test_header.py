@@ -29,6 +29,7 @@ STRUCTURES = [
     "ShunterPpoOptions",
     "ShunterReplayOptions",
     "ShunterScene",
+    "ShunterScopes",
     "ShunterSnapshot",
     "ShunterSpeeds",
     "ShunterStatus",
