@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -101,8 +102,8 @@ RULES = SiteRules(
         ({"partition": "right,left", "account": "physics", "tasks": 3}, RejectReason.NONE),
     ],
 )
-def test_admission(simulator: Simulator, changes: dict[str, object], reason: RejectReason) -> None:
-    one = replace(job(0, 3), **changes)  # type: ignore[arg-type] - fields of a job
+def test_admission(simulator: Simulator, changes: dict[str, Any], reason: RejectReason) -> None:
+    one = replace(job(0, 3), **changes)
     (observed,) = simulator([one], OVERLAPPING, Config(policy="fcfs", rules=RULES))
     assert observed.reject_reason is reason
 
