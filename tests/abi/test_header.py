@@ -30,6 +30,7 @@ STRUCTURES = [
     "ShunterReplayOptions",
     "ShunterRules",
     "ShunterScene",
+    "ShunterScopes",
     "ShunterSnapshot",
     "ShunterSpeeds",
     "ShunterStatus",
