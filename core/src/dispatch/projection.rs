@@ -108,6 +108,11 @@ impl Projection {
         self.timelines.iter_mut().for_each(|timelines| timelines.note_gain(shape, placement, stretch, freed));
     }
 
+    /// More is free than plans from before know of, wherever that is.
+    pub(super) fn forget_plans(&mut self, freed: u64) {
+        self.timelines.iter_mut().for_each(|timelines| timelines.forget_plans(freed));
+    }
+
     /// All plans know of what had become free by then: a pass is over.
     pub(super) fn forget_gains(&mut self, freed: u64) {
         self.timelines.iter_mut().for_each(|timelines| timelines.forget_gains(freed));

@@ -110,6 +110,8 @@ fn keep_good_reservations(simulation: &mut Simulation, order: &[Turn]) -> Box<Pr
             }
             simulation.states[job as usize].reservation = None;
         }
+        // What has lapsed is not in it: nobody was planned with so much.
+        checked.iter_mut().for_each(|checked| checked.forget_plans(simulation.promises.freed));
     }
     kept.unwrap_or_else(|| {
         Box::new(checked.unwrap_or_else(|| {

@@ -148,6 +148,11 @@ impl Timelines {
         self.gains.push(Gain { version, node: part.node, stretch, amounts, most });
     }
 
+    /// Of what became free before this version nothing is known.
+    pub(super) fn forget_plans(&mut self, version: u64) {
+        self.known_from = version;
+    }
+
     /// All plans know of what became free up to this version: a pass is over.
     pub(super) fn forget_gains(&mut self, version: u64) {
         self.gains.retain(|gain| gain.version > version);
