@@ -186,7 +186,8 @@ enum ShunterDependency {
     SHUNTER_DEPENDENCY_AFTER = 0,       /* it has started, or will never start */
     SHUNTER_DEPENDENCY_AFTER_OK = 1,    /* it has ended well */
     SHUNTER_DEPENDENCY_AFTER_ANY = 2,   /* it has ended */
-    SHUNTER_DEPENDENCY_AFTER_NOT_OK = 3 /* it has ended, but not well */
+    SHUNTER_DEPENDENCY_AFTER_NOT_OK = 3, /* it has ended, but not well */
+    SHUNTER_DEPENDENCY_FOLLOWS = 4      /* it has ended: only then is the job submitted, whatever its submit time */
 };
 
 /* Why a job can never run here. */
@@ -380,6 +381,8 @@ typedef struct ShunterConditions {
     const uint32_t *depends_on;   /* by dependency: the job on which it depends */
     const uint8_t *dependency;    /* by dependency: enum ShunterDependency */
     size_t dependencies;
+    const int64_t *delay_ms;      /* by dependency: so long after it is met the job may wait, or is submitted; null: at
+                                     once */
     const ShunterRules *rules;    /* or null */
 } ShunterConditions;
 

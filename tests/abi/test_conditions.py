@@ -11,7 +11,7 @@ from shunter.errors import InputError
 from shunter.native import ffi, pointer
 from tests.abi import opening
 from tests.abi.opening import Config
-from tests.abi.scene import CANCELLED, COMPLETED, Scene
+from tests.abi.scene import CANCELLED, COMPLETED, FUTURE, Scene
 
 NO_TIME = -(2**63)
 TYPES = {
@@ -50,6 +50,15 @@ def test_jobs_wait_for_their_time_for_others_and_for_a_place() -> None:
     assert scene.states()["start_ms"] == [0, 10_000, 20_000]
 
 
+def test_jobs_wait_longer_than_for_others_and_come_after_others() -> None:
+    scene = run(dependent=[0, 1], depends_on=[1, 2], dependency=[0, 2], delay_ms=[7000, 1000])
+    assert scene.states()["start_ms"] == [18_000, 11_000, 0]
+    scene = run(dependent=[0, 1], depends_on=[1, 2], dependency=[4, 4])
+    assert scene.states()["start_ms"] == [20_000, 10_000, 0]
+    # One that follows itself never comes.
+    assert run(dependent=[0], depends_on=[0], dependency=[4]).states()["phase"] == [FUTURE, COMPLETED, COMPLETED]
+
+
 def test_jobs_leave() -> None:
     scene = run(not_before_ms=[5000, NO_TIME, NO_TIME], cancel_ms=[4000, 20_000, NO_TIME])
     assert scene.states()["phase"] == [CANCELLED, COMPLETED, COMPLETED]
@@ -64,7 +73,10 @@ def test_jobs_leave() -> None:
         {"cancel_ms": [0, -(2**62), 0]},
         {"dependent": [0], "depends_on": [3], "dependency": [0]},
         {"dependent": [2**32 - 1], "depends_on": [0], "dependency": [0]},
-        {"dependent": [0], "depends_on": [1], "dependency": [4]},
+        {"dependent": [0], "depends_on": [1], "dependency": [5]},
+        {"dependent": [0], "depends_on": [1], "dependency": [2], "delay_ms": [-1]},
+        {"dependent": [0], "depends_on": [1], "dependency": [2], "delay_ms": [2**60]},
+        {"dependent": [0, 0], "depends_on": [1, 1], "dependency": [4, 4], "delay_ms": [5, 6]},
         {"group": [0, 3, 0], "single": [0, 0, 1]},
         {"group": [0, -2, 0]},
         {"single": [0, 0, 1]},

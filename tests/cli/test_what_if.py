@@ -125,3 +125,22 @@ def test_a_change_is_needed(shunter: Command, log: Path) -> None:
 def test_mistakes_in_changes_are_told_before_the_log_is_read(shunter: Command) -> None:
     error = shunter("what-if", "--workload", "nowhere.swf", "--change", "policy=sjf", "--change", "seed=x").error()
     assert "--change seed=x: expected a whole number" in error
+
+
+def test_think_times(shunter: Command, tmp_path: Path) -> None:
+    """On 2 cores job 2 ends 50 s earlier, and so comes job 3, which was submitted 10 s after its end."""
+    path = tmp_path / "jobs.csv"
+    rows = ["1,ann,0,0,50", "2,ann,0,50,50", "3,ann,110,0,5", "4,bob,400,0,5"]
+    path.write_text("job_id,user,submit_s,logged_wait_s,run_s\n" + "\n".join(rows) + "\n")
+    options = ("what-if", path, "--cluster", "1", "--change", "cores=2")
+    told = shunter(*options, "--think-times", "--json").json()
+    assert told["think_times"] == {"jobs": 1, "of_jobs": 4, "limit_s": 1200.0}
+    assert told["cases"][0]["metrics"]["mean_wait_s"] == 0
+    assert shunter(*options, "--json").json()["think_times"] is None
+    line = "1 of 4 jobs arrive after their user's last job ends, as long after it as in the log (up to 20.0 min)"
+    assert line in shunter(*options, "--think-times").out.replace("\n", " ")
+    none = shunter(*options, "--think-times", "--think-limit", "9", "--json").json()
+    assert none["think_times"] == {"jobs": 0, "of_jobs": 4, "limit_s": 9.0}
+    assert "add --think-times" in shunter(*options, "--think-limit", "9").error()
+    path.write_text("job_id,user,submit_s,run_s\n1,ann,0,50\n")
+    assert "does not say when jobs ended" in shunter(*options, "--think-times").error()

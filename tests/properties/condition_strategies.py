@@ -10,9 +10,10 @@ from tests.properties.strategies import Scene, random_scenes
 from tests.reference.model import RefJob
 
 KINDS = ["after", "afterok", "afterany", "afternotok"]
-SORTS = ["begin", "hold", "cancel", "need", "singleton", "array", "all"]
+SORTS = ["begin", "hold", "cancel", "need", "delay", "follow", "singleton", "array", "all"]
 """What kind of conditions a scene has; ``all`` mixes them."""
 LATER_MS = [0, 0, 1, 1000, 2000, 3000, 7000, 12_500]
+DELAYS_MS = [0, 0, 1, 1000, 4000, 9500]
 
 
 @st.composite
@@ -41,10 +42,14 @@ def with_conditions(draw: st.DrawFn, scene: Scene, sort: str) -> Scene:
             changes["cancel_ms"] = later(job)
         # Singletons wait for earlier jobs, so that with them no job may wait for a later one.
         before = [other for other in range(len(jobs)) if rank[other] < rank[place] and (other < place or not singles)]
-        if has("need") and before:
+        if (has("need") or has("delay") or has("follow")) and before:
             count = draw(st.integers(1, min(3, len(before))))
             others = draw(st.lists(st.sampled_from(before), min_size=count, max_size=count, unique=True))
-            changes["needs"] = tuple((draw(st.sampled_from(KINDS)), other) for other in others)
+            delays = [0] if sort == "need" else DELAYS_MS
+            kinds = ["follows"] if sort == "follow" else KINDS if sort in ("need", "delay") else [*KINDS, "follows"]
+            changes["needs"] = tuple(
+                (draw(st.sampled_from(kinds)), other, draw(st.sampled_from(delays))) for other in others
+            )
         if singles:
             changes |= {"name": draw(st.sampled_from(names)), "user": job.user or "ann"}
             changes["singleton"] = draw(st.booleans())

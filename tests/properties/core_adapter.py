@@ -67,7 +67,8 @@ def condition_columns(jobs: Sequence[RefJob]) -> dict[str, list[object]]:
         return None if time_ms is None else time_ms / 1000
 
     def needs(job: RefJob) -> str | None:
-        words = [f"{kind}:{other}" for kind, other in job.needs] + ["singleton"] * job.singleton
+        delayed = [(kind, other, f"+{delay_ms / 1000:.3f}s" if delay_ms else "") for kind, other, delay_ms in job.needs]
+        words = [f"{kind}:{other}{delay}" for kind, other, delay in delayed] + ["singleton"] * job.singleton
         return ",".join(words) or None
 
     return {

@@ -82,7 +82,10 @@ def test_windows(scene: Scene, config: Config, first: int, length: int) -> None:
     first = min(first, len(scene.jobs) - 1)
     length = min(length, len(scene.jobs) - first)
     before, jobs = scene.jobs[:first], scene.jobs[first : first + length]
-    moved = [replace(job, needs=tuple((kind, other - first) for kind, other in job.needs)) for job in jobs]
+    moved = [
+        replace(job, needs=tuple((kind, other - first, delay_ms) for kind, other, delay_ms in job.needs))
+        for job in jobs
+    ]
     wanted = simulate(moved, scene.nodes, config, before)
     runner = WindowRunner(workload_of(scene.jobs), cluster_of(scene.nodes))
     found = runner.run(settings_of(config), [first], length)
@@ -104,13 +107,15 @@ def test_conservation(scene: Scene, config: Config) -> None:
             continue
         eligible_ms = result.eligible_ms[job]
         assert eligible_ms is not None
-        assert max(told.submit_ms, told.begin_ms or told.submit_ms, told.release_ms or told.submit_ms) <= eligible_ms
+        follows = any(kind == "follows" for kind, _, _ in told.needs)
+        assert follows or told.submit_ms <= eligible_ms
+        assert all(time_ms is None or time_ms <= eligible_ms for time_ms in (told.begin_ms, told.release_ms))
         assert eligible_ms <= start_ms
         assert told.cancel_ms is None or start_ms < told.cancel_ms or config.dispatch.startswith("committed")
-        for kind, other in told.needs:
+        for kind, other, delay_ms in told.needs:
             waited_for = result.start_ms[other] if kind == "after" else result.end_ms[other]
             gone = result.outcome[other] in (Outcome.REJECTED, Outcome.CANCELLED)
-            assert gone if waited_for is None else waited_for <= start_ms
+            assert gone if waited_for is None else waited_for + delay_ms <= eligible_ms
         if told.array is not None and told.array_limit is not None:
             alike = [one for one in range(len(scene.jobs)) if scene.jobs[one].array == told.array]
             running = [one for one in alike if runs_at(result.start_ms[one], result.end_ms[one], start_ms)]

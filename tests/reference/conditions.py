@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shunter.model.schedule import Outcome
+from tests.reference.model import Reject
 from tests.reference.site_rules import may_queue
 
 if TYPE_CHECKING:
     from tests.reference.state import State
+
+
+LONG_AGO_MS = -(2**60)
 
 
 def settle(state: State) -> None:
@@ -32,7 +36,7 @@ def cancels_ms(state: State, job: int) -> int | None:
 def not_before_ms(state: State, job: int) -> int:
     """Returns the time before which a job may not wait: its begin time or its release, whichever is later."""
     told = state.jobs[job]
-    return max(time_ms for time_ms in (told.submit_ms, told.begin_ms, told.release_ms) if time_ms is not None)
+    return max([LONG_AGO_MS, *(time_ms for time_ms in (told.begin_ms, told.release_ms) if time_ms is not None)])
 
 
 def is_over(state: State, job: int) -> bool:
@@ -45,26 +49,53 @@ def ended_well(state: State, job: int) -> bool:
     return state.result.outcome[job] is Outcome.COMPLETED and not state.jobs[job].fails
 
 
-def is_met(state: State, kind: str, other: int) -> bool:
-    """Tells whether what a job needs of another has come."""
-    if not 0 <= other < len(state.jobs):
-        return True
-    if kind == "after" and state.result.start_ms[other] is not None:
-        return True
+def is_simulated(state: State, job: int) -> bool:
+    """Tells whether a job is not before or behind the window."""
+    return 0 <= job < len(state.jobs)
+
+
+def over_ms(state: State, job: int) -> int:
+    """Returns when a job ended or left, or came and was rejected."""
+    end_ms = state.result.end_ms[job]
+    if end_ms is not None:
+        return end_ms
+    return next(event.time_ms for event in state.result.events if isinstance(event, Reject) and event.job == job)
+
+
+def met_ms(state: State, kind: str, other: int) -> int | None:
+    """Returns since when a job has what it needs of another; None: it does not have it."""
+    if not is_simulated(state, other):
+        return LONG_AGO_MS
+    start_ms = state.result.start_ms[other]
+    if kind == "after" and start_ms is not None:
+        return start_ms
     if not is_over(state, other):
-        return False
-    return {
-        "after": True,
-        "afterany": True,
-        "afterok": ended_well(state, other),
-        "afternotok": not ended_well(state, other),
-    }[kind]
+        return None
+    well = ended_well(state, other)
+    is_met = {"after": True, "afterany": True, "afterok": well, "afternotok": not well}[kind]
+    return over_ms(state, other) if is_met else None
+
+
+def holding_needs(state: State, job: int) -> list[tuple[str, int, int]]:
+    """Returns what a job that was submitted needs of others."""
+    return [need for need in state.jobs[job].needs if need[0] != "follows"]
+
+
+def comes_ms(state: State, job: int) -> int | None:
+    """Returns when a job is submitted; None: not before another has ended, and nobody knows when that is."""
+    followed = [(other, delay_ms) for kind, other, delay_ms in state.jobs[job].needs if kind == "follows"]
+    followed = [(other, delay_ms) for other, delay_ms in followed if is_simulated(state, other)]
+    if not followed:
+        return state.jobs[job].submit_ms
+    if not all(is_over(state, other) for other, _ in followed):
+        return None
+    return max(over_ms(state, other) + delay_ms for other, delay_ms in followed)
 
 
 def is_hopeless(state: State, job: int) -> bool:
     """Tells whether a need of a job can no longer be met."""
-    needs = state.jobs[job].needs
-    return any(is_over(state, other) and not is_met(state, kind, other) for kind, other in needs)
+    needs = holding_needs(state, job)
+    return any(is_over(state, other) and met_ms(state, kind, other) is None for kind, other, _ in needs)
 
 
 def may_wait(state: State, job: int) -> bool:
@@ -72,8 +103,10 @@ def may_wait(state: State, job: int) -> bool:
     told = state.jobs[job]
     if state.now_ms < not_before_ms(state, job):
         return False
-    if not all(is_met(state, kind, other) for kind, other in told.needs):
-        return False
+    for kind, other, delay_ms in holding_needs(state, job):
+        since_ms = met_ms(state, kind, other)
+        if since_ms is None or state.now_ms < since_ms + delay_ms:
+            return False
     if told.singleton:
         alike = [one for one in range(job) if (state.jobs[one].user, state.jobs[one].name) == (told.user, told.name)]
         if not all(is_over(state, one) for one in alike):
@@ -88,7 +121,12 @@ def may_wait(state: State, job: int) -> bool:
 
 def next_change_ms(state: State) -> list[int]:
     """Returns the times at which jobs may begin to wait or leave; now, if one may already."""
-    times = [not_before_ms(state, job) for job in state.held if not_before_ms(state, job) > state.now_ms]
+    times = [not_before_ms(state, job) for job in state.held]
+    for job in state.held:
+        for kind, other, delay_ms in holding_needs(state, job):
+            since_ms = met_ms(state, kind, other)
+            times += [] if since_ms is None else [since_ms + delay_ms]
+    times = [time_ms for time_ms in times if time_ms > state.now_ms]
     leaving = [cancels_ms(state, job) for job in [*state.held, *state.waiting]]
     now = [state.now_ms for job in state.held if may_wait(state, job) or is_hopeless(state, job)]
     return [*times, *(time_ms for time_ms in leaving if time_ms is not None), *now]

@@ -95,7 +95,10 @@ def check_end(account: Account, job: int) -> None:
 
 def check_turns(account: Account, job: int) -> None:
     """Asserts that the job never ran before it was submitted, nor twice at once, and first when the result says."""
-    free_ms = account.jobs[job].submit_ms
+    # One that follows another comes when that has ended, which may be before its submit time.
+    follows = any(kind == "follows" for kind, _, _ in account.jobs[job].needs)
+    eligible_ms = account.result.eligible_ms[job] if follows else None
+    free_ms = account.jobs[job].submit_ms if eligible_ms is None else eligible_ms
     segments = account.segments_of(job)
     for segment in segments:
         assert free_ms <= segment.start_ms <= segment.end_ms, f"job {job} runs twice at once: {segments}"

@@ -42,8 +42,9 @@ class RefJob:
     """It is held until then."""
     cancel_ms: int | None = None
     """It leaves then, if it has not started."""
-    needs: tuple[tuple[str, int], ...] = ()
-    """(after, afterok, afterany or afternotok; a job's place in the table): what it needs of other jobs."""
+    needs: tuple[tuple[str, int, int], ...] = ()
+    """(after, afterok, afterany, afternotok or follows; a job's place in the table; so many ms later): what it needs of
+    other jobs."""
     singleton: bool = False
     """It waits until all earlier jobs of its user and name are over."""
     name: str | None = None

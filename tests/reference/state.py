@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from shunter.model.schedule import Outcome, RejectReason
 from tests.reference.asking import Ask, JobClass, candidates
+from tests.reference.conditions import comes_ms
 from tests.reference.estimates import Estimator, estimator
 from tests.reference.failures import MOST_FAILURES, Failures
 from tests.reference.fragments import classes_of
@@ -57,6 +58,8 @@ class State:
     quiet_since_ms: int = field(init=False)
     """The last instant that hours and reservations of the site did not bring alone."""
     arrived: int = 0
+    """How many jobs have come."""
+    came: set[int] = field(default_factory=set)
     held: list[int] = field(default_factory=list)
     """Those that were submitted, but may not wait for nodes yet."""
     waiting: list[int] = field(default_factory=list)
@@ -150,8 +153,9 @@ class State:
         self.histograms.learn(job, run_ms)
 
     def arrive(self) -> None:
-        """Lets the next job of the table arrive: it is held, until it may wait, or is rejected."""
-        job = self.arrived
+        """Lets the next job arrive: it is held, until it may wait, or is rejected."""
+        _, job = min(self._coming())
+        self.came.add(job)
         self.arrived += 1
         by_estimate = self.config.reserve_by == "estimate"
         request = request_ms(self.jobs[job], self.config)
@@ -182,7 +186,12 @@ class State:
 
     def next_submit_ms(self) -> int | None:
         """Returns when the next job arrives, or None if all have."""
-        return self.jobs[self.arrived].submit_ms if self.arrived < len(self.jobs) else None
+        return min(self._coming(), default=(None, 0))[0]
+
+    def _coming(self) -> list[tuple[int, int]]:
+        """Returns when which jobs arrive that have not, as far as that is known."""
+        coming = [(comes_ms(self, job), job) for job in range(len(self.jobs)) if job not in self.came]
+        return [(time_ms, job) for time_ms, job in coming if time_ms is not None]
 
     def order(self) -> Order:
         """Returns the waiting jobs in their order."""

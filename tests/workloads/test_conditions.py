@@ -138,7 +138,7 @@ WRONG = [
     ("cancel_s", "nan", 'column "cancel_s" is "nan"; expected a time that is not before'),
     ("depends_on", "afterok:1", "job 1 cannot depend on itself"),
     ("depends_on", "afterok:7", "but there is no job 7"),
-    ("depends_on", "aftr:2", "expected after, afterok, afterany, afternotok with job ids"),
+    ("depends_on", "aftr:2", "expected after, afterok, afterany, afternotok, follows with job ids"),
     ("depends_on", "after:2?after:2", '"?" for any of them is not known'),
     ("depends_on", "singleton", "expected a user and a name"),
     ("array_limit", "0", 'column "array_limit" is "0"; expected a whole number from 1 on'),

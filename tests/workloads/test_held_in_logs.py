@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from shunter.workloads.load import offered_load
 from shunter.workloads.reading import read_cluster, read_workload
 from shunter.workloads.text.depending import NOT_THERE, lsf_dependency, pbs_dependency
-from shunter.workloads.text.leaving import LEFT_RULE
+from shunter.workloads.text.leaving import LEFT_RULE, keep_those_that_left
+from shunter.workloads.text.repairs import Repairs
+from shunter.workloads.text.source import open_source
 
 SACCT = """JobID|Submit|Eligible|Start|End|Elapsed|Timelimit|NNodes|NCPUS|ReqCPUS|State|NodeList
 1|1000|1000|1010|1110|00:01:40|00:02:00|1|4|4|COMPLETED|n1
@@ -54,7 +57,8 @@ def test_swf(tmp_path: Path) -> None:
     jobs = workload.jobs
     assert jobs["job_id"].to_list() == [1, 2]
     assert jobs["cancel_s"].to_list() == [None, 30]
-    assert jobs["run_s"].to_list() == [10, 60]
+    # What its user's job ran stands in.
+    assert jobs["run_s"].to_list() == [10, 10]
     assert jobs["logged_wait_s"].to_list() == [5, None]
 
 
@@ -112,3 +116,27 @@ def test_pbs(tmp_path: Path) -> None:
     assert jobs["depends_on"].to_list() == [None, None, "afterok:1"]
     assert jobs["logged_wait_s"].to_list() == [1000, 500, 1000]
     assert [entry.rule for entry in workload.ledger.entries] == [NOT_THERE]
+
+
+def test_what_its_users_jobs_ran_stands_in_for_a_job_that_left(tmp_path: Path) -> None:
+    """Those that asked for the same time count first, then all of the user's; a job never runs beyond its request."""
+    ran, left = None, 50.0
+    rows = [
+        ("ann", 100.0, 10.0, ran),
+        ("ann", 100.0, 30.0, ran),
+        ("ann", 100.0, 0.0, left),  # 20: the median of 10 and 30
+        ("ann", 5.0, 0.0, left),  # 5: the request is less than the median of all
+        ("bob", 100.0, 80.0, ran),
+        ("bob", 900.0, 0.0, left),  # 80: none of his ran that asked for 900
+        ("eve", 700.0, 0.0, left),  # 700: none of hers ran
+        (None, 600.0, 9.0, ran),
+        (None, 600.0, 0.0, left),  # 600: nobody knows whose it is
+    ]
+    schema = ["user", "requested_s", "run_s", "left_s"]
+    path = tmp_path / "log.txt"
+    path.write_text("nine lines\n" * 9, encoding="utf-8")
+    source = open_source(path)
+    repairs = Repairs([source])
+    frame = pl.DataFrame(rows, schema=schema, orient="row").with_columns(repairs.places(source, range(1, 10)))
+    found = keep_those_that_left(frame.with_columns(submit_s=pl.lit(0.0)), pl.col("left_s"), repairs)
+    assert found["run_s"].to_list() == [10.0, 30.0, 20.0, 5.0, 80.0, 80.0, 700.0, 9.0, 600.0]

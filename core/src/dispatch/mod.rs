@@ -13,6 +13,8 @@ pub(crate) mod promises;
 pub(crate) mod reserving;
 mod room;
 mod standing;
+mod timeline;
+pub(crate) mod timelines;
 pub(crate) mod turns;
 
 use crate::model::config::{Dispatch, Policy};

@@ -1,28 +1,32 @@
 //! The projection: what will be free if each running job ends when expected and each reservation is used.
 
 use crate::dispatch::room::Room;
-use crate::model::closures::NEVER_MS;
+use crate::dispatch::timelines::{Stretch, Timelines};
 use crate::model::free::Free;
-use crate::model::speeds::FULL_SPEED;
+use crate::model::job::Shape;
+use crate::model::rules::Rules;
 use crate::place::locality::Reach;
 use crate::place::placement::Placement;
-use crate::sim::machine::Expected;
+use crate::sim::job_state::{Gained, JobState, Reservation};
+use crate::sim::setup::Setup;
 use crate::sim::simulation::Simulation;
 
 /// A change of what is free: a job gives its resources back, or a reservation takes them.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     instant_ms: i64,
-    /// What a pool has more from then on; negative for a reservation.
-    cores_milli: i64,
     takes: bool,
     job: u32,
 }
 
 /// What is free over time. Reservations are in it where their jobs' states say.
+///
+/// Where the rules are plain it is kept node by node, in timelines. Otherwise all that changes is walked through step by
+/// step: that is slow, and says for any rule what is meant.
 #[derive(Clone, Debug)]
 pub(crate) struct Projection {
-    /// Ascending; the steps of one instant act together.
+    timelines: Option<Timelines>,
+    /// Ascending; the steps of one instant act together. None where there are timelines.
     steps: Vec<Step>,
     /// Kept from call to call to save allocations: what is free at an instant, during a span, and as far as a walk
     /// through the span has come.
@@ -35,35 +39,104 @@ impl Projection {
     /// The projection without any reservation.
     pub(super) fn of_running(simulation: &Simulation) -> Self {
         let soonest_ms = simulation.now_ms() + 1;
-        let give_back = |one: &Expected| release(simulation, one.instant_ms.max(soonest_ms), one.job);
-        let steps = simulation.machine.expected().iter().map(give_back).collect();
         // Walks through time change and copy it far more often than they look for room.
         let free = simulation.machine.free.unindexed();
-        Projection { steps, at_instant: free.clone(), during: free.clone(), walking: free }
+        let timelines = has_plain_rules(&simulation.setup).then(|| Timelines::new(simulation));
+        let (at_instant, during, walking) = (free.clone(), free.clone(), free);
+        let mut projection = Projection { timelines, steps: Vec::new(), at_instant, during, walking };
+        for one in simulation.machine.expected() {
+            let from_ms = one.instant_ms.max(soonest_ms);
+            match &mut projection.timelines {
+                None => projection.steps.push(release(from_ms, one.job)),
+                Some(timelines) => {
+                    let behind = Stretch { from_ms, until_ms: i64::MAX };
+                    timelines.change(&simulation.setup, simulation.state(one.job), behind, 1);
+                }
+            }
+        }
+        projection
     }
 
     /// A job begins to run, until this time if all goes as expected.
     pub(super) fn add_run(&mut self, simulation: &Simulation, job: u32, until_ms: i64) {
-        self.add(release(simulation, until_ms, job));
+        match &mut self.timelines {
+            None => self.add(release(until_ms, job)),
+            Some(timelines) => {
+                let (state, now_ms) = (simulation.state(job), simulation.now_ms());
+                timelines.change(&simulation.setup, state, Stretch { from_ms: now_ms, until_ms }, -1);
+                timelines.forget_before(&state.placement, now_ms);
+            }
+        }
     }
 
-    /// A job runs no longer that was expected to run until this time.
-    pub(crate) fn remove_run(&mut self, job: u32, until_ms: i64) {
-        self.remove(job, until_ms);
+    /// A job runs no longer, from `stretch.from_ms` on, that was expected to run until the end of the stretch.
+    pub(crate) fn remove_run(&mut self, setup: &Setup, job: u32, state: &JobState, stretch: Stretch) {
+        match &mut self.timelines {
+            None => self.remove(job, stretch.until_ms),
+            Some(timelines) => timelines.change(setup, state, stretch, 1),
+        }
     }
 
     pub(super) fn add_reservation(&mut self, simulation: &Simulation, job: u32) {
-        reservation_steps(simulation, job).into_iter().for_each(|step| self.add(step));
+        match &mut self.timelines {
+            None => reservation_steps(simulation, job).into_iter().for_each(|step| self.add(step)),
+            Some(timelines) => {
+                timelines.change(&simulation.setup, simulation.state(job), reserved(simulation, job), -1);
+            }
+        }
     }
 
     /// Adds many reservations at once.
     pub(super) fn add_reservations(&mut self, simulation: &Simulation, holders: &[u32]) {
+        if self.timelines.is_some() {
+            return holders.iter().for_each(|&job| self.add_reservation(simulation, job));
+        }
         self.steps.extend(holders.iter().flat_map(|&job| reservation_steps(simulation, job)));
         self.steps.sort_by_key(|step| step.instant_ms);
     }
 
     pub(super) fn lift_reservation(&mut self, simulation: &Simulation, job: u32) {
-        reservation_steps(simulation, job).iter().for_each(|step| self.remove(job, step.instant_ms));
+        match &mut self.timelines {
+            None => reservation_steps(simulation, job).iter().for_each(|step| self.remove(job, step.instant_ms)),
+            Some(timelines) => {
+                timelines.change(&simulation.setup, simulation.state(job), reserved(simulation, job), 1);
+            }
+        }
+    }
+
+    /// More has become free than some plans know of: nodes of a placement, for a time. `freed` counts such changes.
+    pub(crate) fn note_gain(&mut self, shape: &Shape, placement: &Placement, stretch: Stretch, freed: u64) {
+        self.timelines.iter_mut().for_each(|timelines| timelines.note_gain(shape, placement, stretch, freed));
+    }
+
+    /// All plans know of what had become free by then: a pass is over.
+    pub(super) fn forget_gains(&mut self, freed: u64) {
+        self.timelines.iter_mut().for_each(|timelines| timelines.forget_gains(freed));
+    }
+
+    /// The same where a job leaves a place for another.
+    pub(super) fn note_move(
+        &mut self,
+        shape: &Shape,
+        old: (&Placement, Stretch),
+        new: (&Placement, Stretch),
+        freed: u64,
+    ) {
+        self.timelines.iter_mut().for_each(|timelines| timelines.note_move(shape, old, new, freed));
+    }
+
+    /// What room has come up, at the most, for a job before the reservation that it holds, since that was planned.
+    pub(super) fn gained(&mut self, simulation: &Simulation, job: u32, held: &Reservation) -> Gained {
+        match &mut self.timelines {
+            None => Gained { tasks: u32::MAX, from_ms: simulation.now_ms(), before_ms: held.start_ms },
+            Some(timelines) => timelines.gained(simulation, job, held),
+        }
+    }
+
+    /// For how many tasks of the job that `earliest` was last asked for, at the least, there is no room before the time that
+    /// it told, or its bound.
+    pub(super) fn missing(&self) -> u32 {
+        self.timelines.as_ref().map_or(1, Timelines::missing)
     }
 
     fn add(&mut self, step: Step) {
@@ -79,13 +152,20 @@ impl Projection {
         }
     }
 
-    /// The earliest time before `bound_ms` at which a job fits for the whole of its longest span, and its nodes.
-    pub(super) fn earliest(&mut self, simulation: &Simulation, job: u32, bound_ms: i64) -> Option<(i64, Placement)> {
-        if simulation.setup.is_pool {
-            let instant_ms = self.earliest_on_pool(simulation, job, bound_ms)?;
-            return Some((instant_ms, Placement::single(0, simulation.shape_of(job).tasks)));
+    /// The earliest time before the end of a stretch at which a job fits for the whole of its longest span, and its nodes. It
+    /// is known not to fit before the stretch begins.
+    pub(super) fn earliest(&mut self, simulation: &Simulation, job: u32, within: Stretch) -> Option<(i64, Placement)> {
+        if let Some(timelines) = &mut self.timelines {
+            let instant_ms = timelines.earliest_ms(simulation, job, within, &mut self.walking)?;
+            if simulation.setup.is_pool {
+                return Some((instant_ms, Placement::single(0, simulation.shape_of(job).tasks)));
+            }
+            let longest_ms = simulation.setup.longest_span_ms(simulation.state(job));
+            let during = Stretch { from_ms: instant_ms, until_ms: instant_ms + longest_ms };
+            timelines.free_during(simulation, simulation.shape_of(job), during, &mut self.during);
+            return Some((instant_ms, simulation.place_at(&self.during, job, instant_ms)?));
         }
-        let Projection { steps, at_instant, during, walking } = self;
+        let Projection { steps, at_instant, during, walking, .. } = self;
         let longest_ms = simulation.setup.longest_span_ms(simulation.state(job));
         let patient_until_ms = simulation.patient_until_ms(job);
         let closures = simulation.closures(job);
@@ -96,7 +176,7 @@ impl Projection {
         at_instant.copy_amounts(&simulation.machine.free);
         let mut instant_ms = simulation.now_ms();
         let mut next = 0;
-        while instant_ms < bound_ms {
+        while instant_ms < within.until_ms {
             while next < steps.len() && steps[next].instant_ms <= instant_ms {
                 apply(simulation, &steps[next], at_instant);
                 next += 1;
@@ -130,39 +210,10 @@ impl Projection {
         None
     }
 
-    /// On a pool one walk is enough: the first stretch with enough cores that is long enough.
-    fn earliest_on_pool(&self, simulation: &Simulation, job: u32, bound_ms: i64) -> Option<i64> {
-        let steps = &self.steps;
-        let now_ms = simulation.now_ms();
-        let (span_ms, needed) = (simulation.span_ms(job, FULL_SPEED), simulation.cores_milli(job));
-        let due = steps.partition_point(|step| step.instant_ms <= now_ms);
-        let mut free = simulation.machine.free.cores_milli[0] + sum_of_cores(&steps[..due]);
-        // The windows of a pool close all of it.
-        let closures = simulation.closures(job);
-        let open_from = |instant_ms| closures.map_or(instant_ms, |closures| closures.open_from_ms(instant_ms, span_ms));
-        let bound_ms = bound_ms.min(NEVER_MS);
-        let mut since_ms = (free >= needed).then(|| open_from(now_ms));
-        let mut next = due;
-        while let Some(&Step { instant_ms, .. }) = steps.get(next) {
-            let long_enough = since_ms.is_some_and(|since_ms| since_ms + span_ms <= instant_ms);
-            let too_late = since_ms.unwrap_or(instant_ms) >= bound_ms;
-            if long_enough || too_late {
-                break;
-            }
-            // A job may end as a reservation begins: only when both are done is it known what is free.
-            while next < steps.len() && steps[next].instant_ms == instant_ms {
-                free += steps[next].cores_milli;
-                next += 1;
-            }
-            since_ms = (free >= needed).then(|| since_ms.unwrap_or_else(|| open_from(instant_ms)));
-        }
-        since_ms.filter(|&since_ms| since_ms < bound_ms)
-    }
-
     /// Whether a reservation that is not in the projection has room on its own nodes.
     pub(super) fn has_room(&mut self, simulation: &Simulation, job: u32) -> bool {
-        if simulation.setup.is_pool {
-            return self.has_room_on_pool(simulation, job);
+        if let Some(timelines) = &mut self.timelines {
+            return timelines.has_room(simulation, job);
         }
         let placement = &simulation.state(job).placement;
         self.look_at_reservation(simulation, job, simulation.span_on(job, placement));
@@ -170,22 +221,6 @@ impl Projection {
         let shape = simulation.shape_of(job);
         self.during.take(shape, placement);
         self.during.is_sound(shape, placement)
-    }
-
-    fn has_room_on_pool(&self, simulation: &Simulation, job: u32) -> bool {
-        let reserved_ms = simulation.state(job).reserved_ms();
-        let until_ms = reserved_ms + simulation.span_ms(job, FULL_SPEED);
-        let needed = simulation.cores_milli(job);
-        let begun = self.steps.partition_point(|step| step.instant_ms <= reserved_ms);
-        let mut free = simulation.machine.free.cores_milli[0] + sum_of_cores(&self.steps[..begun]);
-        let ended = self.steps.partition_point(|step| step.instant_ms < until_ms);
-        let mut has_room = free >= needed;
-        // A span of no time ends before the steps of its own instant.
-        for group in self.steps[begun..ended.max(begun)].chunk_by(|one, other| one.instant_ms == other.instant_ms) {
-            free += sum_of_cores(group);
-            has_room &= free >= needed;
-        }
-        has_room
     }
 
     /// Where the placement rule puts a reservation that is not in the projection, at its time and for its longest span.
@@ -198,8 +233,12 @@ impl Projection {
 
     /// Leaves in `during` what stays free from a reserved time on for so long.
     fn look_at_reservation(&mut self, simulation: &Simulation, job: u32, span_ms: i64) {
-        let Projection { steps, at_instant, during, walking } = self;
         let reserved_ms = simulation.state(job).reserved_ms();
+        if let Some(timelines) = &mut self.timelines {
+            let during = Stretch { from_ms: reserved_ms, until_ms: reserved_ms + span_ms };
+            return timelines.free_during(simulation, simulation.shape_of(job), during, &mut self.during);
+        }
+        let Projection { steps, at_instant, during, walking, .. } = self;
         let next = steps.partition_point(|step| step.instant_ms <= reserved_ms);
         at_instant.copy_amounts(&simulation.machine.free);
         steps[..next].iter().for_each(|step| apply(simulation, step, at_instant));
@@ -207,18 +246,27 @@ impl Projection {
     }
 }
 
-fn release(simulation: &Simulation, instant_ms: i64, job: u32) -> Step {
-    Step { instant_ms, cores_milli: simulation.cores_milli(job), takes: false, job }
+/// Whether timelines say it all: where a job may go depends neither on the time nor on how long it has waited, and it is
+/// placed wherever it fits.
+fn has_plain_rules(setup: &Setup) -> bool {
+    let has_windows = setup.jobs.rules.as_ref().is_some_and(Rules::has_windows);
+    setup.locality.is_none() && !setup.config.may_decline() && !setup.config.ends_first() && !has_windows
+}
+
+/// When a reservation is held.
+pub(super) fn reserved(simulation: &Simulation, job: u32) -> Stretch {
+    let state = simulation.state(job);
+    let from_ms = state.reserved_ms();
+    Stretch { from_ms, until_ms: from_ms + simulation.setup.span_on(state, &state.placement) }
+}
+
+fn release(instant_ms: i64, job: u32) -> Step {
+    Step { instant_ms, takes: false, job }
 }
 
 fn reservation_steps(simulation: &Simulation, job: u32) -> [Step; 2] {
-    let state = simulation.state(job);
-    let release = release(simulation, state.reserved_ms() + simulation.span_on(job, &state.placement), job);
-    [Step { instant_ms: state.reserved_ms(), cores_milli: -release.cores_milli, takes: true, job }, release]
-}
-
-fn sum_of_cores(steps: &[Step]) -> i64 {
-    steps.iter().map(|step| step.cores_milli).sum()
+    let Stretch { from_ms, until_ms } = reserved(simulation, job);
+    [Step { instant_ms: from_ms, takes: true, job }, release(until_ms, job)]
 }
 
 fn apply(simulation: &Simulation, step: &Step, free: &mut Free) {

@@ -2,7 +2,10 @@
 
 use crate::dispatch::beside::Head;
 use crate::dispatch::projection::Projection;
+use crate::dispatch::timelines::Stretch;
 use crate::sim::bytes::{Reader, Writer};
+use crate::sim::job_state::JobState;
+use crate::sim::setup::Setup;
 
 /// The job that will start next under a committed rule, whoever arrives meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +70,14 @@ impl Promises {
     }
 
     /// A running job gives back what it used; `is_early` says that it was expected to run on.
-    pub(crate) fn release(&mut self, is_early: bool) {
+    pub(crate) fn end_run(&mut self, setup: &Setup, job: u32, state: &JobState, now_ms: i64, is_early: bool) {
         self.freed += u64::from(is_early);
+        if let Some(projection) = &mut self.projection {
+            let until_ms = state.segment_start_ms + setup.span_on(state, &state.placement);
+            let left = Stretch { from_ms: now_ms, until_ms };
+            projection.remove_run(setup, job, state, left);
+            projection.note_gain(setup.shape_of(state), &state.placement, left, self.freed);
+        }
     }
 
     /// More may be free in the projection than was planned with.

@@ -3,13 +3,14 @@
 
 use std::collections::HashSet;
 
-use crate::dispatch::projection::Projection;
+use crate::dispatch::projection::{reserved, Projection};
 use crate::dispatch::promises::Settled;
+use crate::dispatch::timelines::Stretch;
 use crate::dispatch::turns::is_passed_over;
 use crate::model::rules::Rules;
 use crate::order::ranking::Turn;
 use crate::place::placement::Placement;
-use crate::sim::job_state::Reservation;
+use crate::sim::job_state::{Gained, Reservation};
 use crate::sim::simulation::Simulation;
 
 /// One pass over waiting jobs in this order; the first `depth` that cannot start hold reservations.
@@ -24,10 +25,12 @@ pub(super) fn pass(simulation: &mut Simulation, depth: u32, order: &[Turn]) {
     }
     let mut pass = Pass { simulation, projection };
     pass.take_turns(depth, settled as u32, &order[settled..]);
-    let Pass { simulation, projection } = pass;
+    let Pass { simulation, mut projection } = pass;
+    let planned_at = |&job: &u32| simulation.states[job as usize].reservation.as_ref().map(|held| held.planned_at);
     // Outside of a pass only those count that run.
     simulation.limits.begin_pass();
     let promises = &mut simulation.promises;
+    projection.forget_gains(promises.holders.iter().filter_map(planned_at).min().unwrap_or(promises.freed));
     promises.projection = Some(projection);
     // Only if nothing has become free meanwhile has each been planned with all that there is.
     promises.settled = (promises.freed == freed && !simulation.setup.config.may_decline()).then(|| Settled {
@@ -96,20 +99,25 @@ fn keep_good_reservations(simulation: &mut Simulation, order: &[Turn]) -> Box<Pr
         simulation.promises.holders.push(job);
         simulation.limits.promise(&simulation.setup, job);
     }
+    let mut kept = kept;
     if simulation.promises.holders.len() < before.len() {
-        let kept: HashSet<u32> = simulation.promises.holders.iter().copied().collect();
-        for &job in before.iter().filter(|job| !kept.contains(job)) {
+        simulation.promises.plan_again();
+        let still: HashSet<u32> = simulation.promises.holders.iter().copied().collect();
+        for &job in before.iter().filter(|job| !still.contains(job)) {
+            if let Some(kept) = &mut kept {
+                kept.lift_reservation(simulation, job);
+                note_gain(simulation, kept, job);
+            }
             simulation.states[job as usize].reservation = None;
         }
-        simulation.promises.plan_again();
-    } else if let Some(kept) = kept {
-        return kept;
     }
-    Box::new(checked.unwrap_or_else(|| {
-        let mut projection = Projection::of_running(simulation);
-        projection.add_reservations(simulation, &simulation.promises.holders);
-        projection
-    }))
+    kept.unwrap_or_else(|| {
+        Box::new(checked.unwrap_or_else(|| {
+            let mut projection = Projection::of_running(simulation);
+            projection.add_reservations(simulation, &simulation.promises.holders);
+            projection
+        }))
+    })
 }
 
 /// Whose reservation a waiting job that fits would delay if it started now.
@@ -128,6 +136,12 @@ pub(crate) fn first_delayed(simulation: &mut Simulation, job: u32) -> Option<u32
     let state = &mut simulation.states[job as usize];
     (state.reservation, state.placement) = held;
     legal.err()
+}
+
+/// What was kept for a job may be free from now on.
+fn note_gain(simulation: &Simulation, projection: &mut Projection, job: u32) {
+    let (placement, freed) = (&simulation.state(job).placement, simulation.promises.freed);
+    projection.note_gain(simulation.shape_of(job), placement, reserved(simulation, job), freed);
 }
 
 /// A pass under way. All reservations that are held are in the projection.
@@ -163,35 +177,34 @@ impl Pass<'_> {
     fn give_up_reservation(&mut self, job: u32) {
         if self.simulation.state(job).reservation.is_some() {
             self.projection.lift_reservation(self.simulation, job);
+            self.simulation.promises.plan_again();
+            note_gain(self.simulation, &mut self.projection, job);
             self.simulation.states[job as usize].reservation = None;
             self.simulation.promises.holders.retain(|&holder| holder != job);
-            self.simulation.promises.plan_again();
         }
     }
 
     /// Gives the job the earliest time it can have; says whether it holds a reservation. It does not if it starts, or
     /// would not fit even if all jobs had ended.
     fn plan(&mut self, job: u32) -> bool {
+        let held = self.simulation.state(job).reservation.as_deref().copied();
+        let Some((within, missing)) = self.times_to_plan(job, held) else { return true };
         let Pass { simulation, projection } = self;
         let now_ms = simulation.now_ms();
-        let held = simulation.state(job).reservation.as_deref().copied();
-        if let Some(held) = held {
-            // Whoever may decline may also think better of it, though nothing has become free.
-            let is_settled = held.planned_at == simulation.promises.freed && !simulation.setup.config.may_decline();
-            if held.start_ms > now_ms && is_settled {
-                return true;
-            }
+        if held.is_some() {
             projection.lift_reservation(simulation, job);
         }
-        // When its time has come, its nodes are chosen anew from all that is free by then.
-        let bound_ms = held.map_or(i64::MAX, |held| held.start_ms.max(now_ms + 1));
         let mut start_ms = held.map_or(i64::MAX, |held| held.start_ms);
-        if let Some((instant_ms, placement)) = projection.earliest(simulation, job, bound_ms) {
-            let state = &mut simulation.states[job as usize];
-            if held.is_some() && (instant_ms, &placement) != (start_ms, &state.placement) {
+        if let Some((instant_ms, placement)) = projection.earliest(simulation, job, within) {
+            let moves = held.is_some() && (instant_ms, &placement) != (start_ms, &simulation.state(job).placement);
+            if moves {
                 simulation.promises.plan_again();
+                let until_ms = instant_ms + simulation.span_on(job, &placement);
+                let old = (&simulation.state(job).placement, reserved(simulation, job));
+                let new = (&placement, Stretch { from_ms: instant_ms, until_ms });
+                projection.note_move(simulation.shape_of(job), old, new, simulation.promises.freed);
             }
-            state.placement = placement;
+            simulation.states[job as usize].placement = placement;
             start_ms = instant_ms;
         }
         if start_ms == now_ms {
@@ -204,14 +217,47 @@ impl Pass<'_> {
         if start_ms == i64::MAX {
             return false;
         }
-        let planned_at = simulation.promises.freed;
-        simulation.states[job as usize].reservation = Some(Box::new(Reservation { start_ms, planned_at }));
+        let reservation = Reservation {
+            missing: missing.min(projection.missing()),
+            ..Reservation::new(start_ms, simulation.promises.freed)
+        };
+        simulation.states[job as usize].reservation = Some(Box::new(reservation));
         projection.add_reservation(simulation, job);
         // Jobs are planned in order, so holders stay in order.
         if held.is_none() {
             simulation.promises.holders.push(job);
         }
         true
+    }
+
+    /// Between which times a start is to be sought for a job, and for how many of its tasks at the least there was no room at
+    /// others; none: it keeps what it holds, for it is known to find no better.
+    fn times_to_plan(&mut self, job: u32, held: Option<Reservation>) -> Option<(Stretch, u32)> {
+        let Pass { simulation, projection } = self;
+        let now_ms = simulation.now_ms();
+        let until = |until_ms: i64| Some((Stretch { from_ms: now_ms, until_ms }, u32::MAX));
+        let Some(held) = held else { return until(i64::MAX) };
+        // When its time has come, its nodes are chosen anew from all that is free by then. Whoever may decline may also think
+        // better of it, though nothing has become free.
+        if held.start_ms <= now_ms || simulation.setup.config.may_decline() {
+            return until(held.start_ms.max(now_ms + 1));
+        }
+        let planned_at = simulation.promises.freed;
+        if held.planned_at == planned_at {
+            return None;
+        }
+        let gained = projection.gained(simulation, job, &held);
+        if gained.tasks < held.missing {
+            let known = Reservation { planned_at, gained, ..held };
+            simulation.states[job as usize].reservation = Some(Box::new(known));
+            return None;
+        }
+        let Gained { from_ms, before_ms, .. } = gained;
+        // Where most times are in question, all are looked at: then more is known than before.
+        if before_ms - from_ms > (held.start_ms - now_ms) / 2 {
+            return until(held.start_ms);
+        }
+        Some((Stretch { from_ms: from_ms.max(now_ms), until_ms: before_ms }, held.missing))
     }
 
     fn start(&mut self, job: u32, placement: Placement) {
@@ -241,7 +287,8 @@ impl Pass<'_> {
         projection.add_run(simulation, job, until_ms);
         let legal = self.make_room(until_ms);
         let Pass { simulation, projection } = self;
-        projection.remove_run(job, until_ms);
+        let run = Stretch { from_ms: simulation.now_ms(), until_ms };
+        projection.remove_run(&simulation.setup, job, &simulation.states[job as usize], run);
         simulation.machine.give(&simulation.setup, &simulation.states[job as usize]);
         (legal, std::mem::take(&mut simulation.states[job as usize].placement))
     }
@@ -270,6 +317,12 @@ impl Pass<'_> {
         }
         if !moved.is_empty() {
             simulation.promises.plan_again();
+        }
+        for (holder, before) in moved {
+            let from_ms = simulation.state(holder).reserved_ms();
+            let until_ms = from_ms + simulation.span_on(holder, &before);
+            let (shape, freed) = (simulation.shape_of(holder), simulation.promises.freed);
+            projection.note_gain(shape, &before, Stretch { from_ms, until_ms }, freed);
         }
         Ok(())
     }

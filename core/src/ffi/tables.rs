@@ -136,6 +136,8 @@ pub struct ShunterConditions {
     pub dependency: *const u8,
     /// How many dependencies there are.
     pub dependencies: usize,
+    /// By dependency: so long after it is met the job may wait or is submitted; null: at once.
+    pub delay_ms: *const i64,
     /// What the site lets wait and start, or null.
     pub rules: *const ShunterRules,
 }
@@ -160,6 +162,9 @@ unsafe fn read_conditions<'a>(given: *const ShunterConditions, jobs: usize) -> R
         dependent: unsafe { read("dependent", given.dependent, given.dependencies) }?,
         depends_on: unsafe { read("depends_on", given.depends_on, given.dependencies) }?,
         dependency: unsafe { read("dependency", given.dependency, given.dependencies) }?,
+        delay_ms: unsafe {
+            read("delay_ms", given.delay_ms, if given.delay_ms.is_null() { 0 } else { given.dependencies })
+        }?,
     })
 }
 

@@ -2,9 +2,6 @@
 
 use crate::model::hours::WEEK_MS;
 
-/// Later than any time at which a job could start.
-pub(crate) const NEVER_MS: i64 = i64::MAX / 4;
-
 /// A time at which some nodes are closed, once or again and again.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
@@ -87,21 +84,6 @@ impl Closures {
     pub(crate) fn all_seen_ms(&self, instant_ms: i64) -> i64 {
         self.windows.iter().map(Window::settled_ms).fold(instant_ms, i64::max) + WEEK_MS
     }
-
-    /// The earliest time, not before an instant, from which on a job can run for so long on a node that all windows close;
-    /// `NEVER_MS` if there is none.
-    pub(crate) fn open_from_ms(&self, instant_ms: i64, span_ms: i64) -> i64 {
-        let last_ms = self.all_seen_ms(instant_ms);
-        let mut from_ms = instant_ms;
-        while from_ms <= last_ms {
-            let closed = |window: &Window| window.closes_until_ms(from_ms, span_ms);
-            match self.windows.iter().find_map(closed) {
-                Some(end_ms) => from_ms = end_ms,
-                None => return from_ms,
-            }
-        }
-        NEVER_MS
-    }
 }
 
 #[cfg(test)]
@@ -122,16 +104,20 @@ mod tests {
     #[test]
     fn a_wall_lets_jobs_end_and_begin_at_it() {
         let wall = closures(&[(100, 0, 0)]);
-        assert_eq!(wall.open_from_ms(40, 60), 40);
-        assert_eq!(wall.open_from_ms(41, 60), 100);
-        assert_eq!(wall.open_from_ms(100, 60), 100);
-        assert_eq!(wall.next_end_ms(100), None);
+        assert_eq!(wall.first_closing(40, 60), None);
+        assert_eq!(wall.first_closing(41, 60), Some(0));
+        assert_eq!(wall.first_closing(100, 60), None);
+        assert_eq!((wall.next_end_ms(99), wall.next_end_ms(100)), (Some(100), None));
     }
 
     #[test]
-    fn what_no_gap_is_long_enough_for_never_starts() {
-        let daily = closures(&[(0, 10, WEEK_MS / 7)]);
-        assert_eq!(daily.open_from_ms(5, WEEK_MS / 7 - 10), 10);
-        assert_eq!(daily.open_from_ms(5, WEEK_MS / 7 - 9), NEVER_MS);
+    fn windows_come_again() {
+        let day_ms = WEEK_MS / 7;
+        let daily = closures(&[(0, 10, day_ms)]);
+        assert_eq!(daily.next_end_ms(5), Some(10));
+        assert_eq!(daily.next_end_ms(10), Some(day_ms + 10));
+        assert_eq!(daily.first_closing(10, day_ms - 10), None);
+        assert_eq!(daily.first_closing(10, day_ms - 9), Some(0));
+        assert_eq!(daily.all_seen_ms(-5), WEEK_MS);
     }
 }

@@ -1,7 +1,7 @@
 //! What keeps jobs of a table from waiting for nodes: times, other jobs, arrays; and when they leave the queue.
 
 use crate::model::codes::from_code;
-use crate::model::job::{Fingerprint, MAX_TIME_MS};
+use crate::model::job::{Fingerprint, MAX_DURATION_MS, MAX_TIME_MS};
 
 /// Stands for a time that a job does not have; times may be negative.
 pub(crate) const NO_TIME: i64 = i64::MIN;
@@ -21,9 +21,11 @@ pub enum Dependency {
     AfterAny = 2,
     /// It has ended, but not well.
     AfterNotOk = 3,
+    /// It has ended: only then is the job that follows it submitted, whatever its submit time.
+    Follows = 4,
 }
 
-from_code!(Dependency: After, AfterOk, AfterAny, AfterNotOk);
+from_code!(Dependency: After, AfterOk, AfterAny, AfterNotOk, Follows);
 
 /// The columns of conditions, as they come from outside; an empty one stands for nothing in each job.
 #[derive(Clone, Copy, Default)]
@@ -40,6 +42,8 @@ pub struct ConditionColumns<'a> {
     pub depends_on: &'a [u32],
     /// By dependency: a `Dependency`.
     pub dependency: &'a [u8],
+    /// By dependency: so long after it is met the job may wait, or is submitted; empty: at once.
+    pub delay_ms: &'a [i64],
     /// The number of its group, in which some run only one after the other, or −1.
     pub group: &'a [i64],
     /// 1: it waits until all earlier jobs of its group have ended.
@@ -56,6 +60,7 @@ pub(crate) struct Need {
     /// Seen from the job that depends, the one on which it does; and the other way round.
     pub(crate) job: u32,
     pub(crate) kind: Dependency,
+    pub(crate) delay_ms: i64,
 }
 
 /// Lists of one kind, one after the other.
@@ -96,6 +101,7 @@ pub struct Conditions {
     members: Lists<u32>,
     array: Vec<Option<u32>>,
     array_limit: Vec<u32>,
+    moves_arrivals: bool,
 }
 
 impl Conditions {
@@ -117,7 +123,10 @@ impl Conditions {
         };
         let kinds = columns.dependency.iter().map(|&code| Dependency::from_code(code.into()));
         let kinds: Vec<Dependency> = kinds.collect::<Option<_>>().ok_or("dependency: an unknown kind")?;
-        let edges = || columns.dependent.iter().zip(columns.depends_on).zip(&kinds);
+        let edges = || {
+            let delays = columns.delay_ms.iter().copied().chain(std::iter::repeat(0));
+            columns.dependent.iter().zip(columns.depends_on).zip(kinds.iter().copied().zip(delays))
+        };
         let group: Vec<Option<u32>> = numbers(columns.group);
         let groups = group.iter().flatten().max().map_or(0, |&most| most as usize + 1);
         let members = (0..).zip(&group).filter_map(|(job, group)| group.map(|group| (group, job)));
@@ -125,8 +134,15 @@ impl Conditions {
             not_before_ms: full(columns.not_before_ms),
             cancel_ms: full(columns.cancel_ms),
             fails: flags(columns.fails),
-            needs: Lists::new(jobs, edges().map(|((&job, &other), &kind)| (job, Need { job: other, kind }))),
-            dependents: Lists::new(jobs, edges().map(|((&job, &other), &kind)| (other, Need { job, kind }))),
+            needs: Lists::new(
+                jobs,
+                edges().map(|((&job, &other), (kind, delay_ms))| (job, Need { job: other, kind, delay_ms })),
+            ),
+            dependents: Lists::new(
+                jobs,
+                edges().map(|((&job, &other), (kind, delay_ms))| (other, Need { job, kind, delay_ms })),
+            ),
+            moves_arrivals: kinds.contains(&Dependency::Follows),
             members: Lists::new(groups, members.clone()),
             group,
             single: flags(columns.single),
@@ -148,6 +164,11 @@ impl Conditions {
     /// Whether a job does not end well, though it runs to its end.
     pub(crate) fn fails(&self, job: usize) -> bool {
         self.fails[job]
+    }
+
+    /// Whether jobs are submitted when others have ended, so that they do not come in the order of the table.
+    pub(crate) fn moves_arrivals(&self) -> bool {
+        self.moves_arrivals
     }
 
     /// What a job needs of others.
@@ -214,6 +235,10 @@ impl ConditionColumns<'_> {
         for column in [self.not_before_ms, self.cancel_ms, self.group, self.array, self.array_limit] {
             add(&mut column.iter().map(|&value| value as u64));
         }
+        // States that were saved before there were delays are still those of their tables.
+        if !self.delay_ms.is_empty() {
+            add(&mut self.delay_ms.iter().map(|&value| value as u64));
+        }
         for column in [self.dependent, self.depends_on] {
             add(&mut column.iter().map(|&value| u64::from(value)));
         }
@@ -233,6 +258,7 @@ fn check(columns: &ConditionColumns, jobs: usize) -> Result<(), String> {
         ("array", columns.array.len(), jobs),
         ("depends_on", columns.depends_on.len(), columns.dependent.len()),
         ("dependency", columns.dependency.len(), columns.dependent.len()),
+        ("delay_ms", columns.delay_ms.len(), columns.dependent.len()),
     ];
     if let Some((name, length, wanted)) =
         lengths.into_iter().find(|&(_, length, wanted)| length != 0 && length != wanted)
@@ -245,13 +271,7 @@ fn check(columns: &ConditionColumns, jobs: usize) -> Result<(), String> {
             return Err(format!("job {job}: {name} is {}, an absurd time", column[job]));
         }
     }
-    if columns.depends_on.len() != columns.dependent.len() || columns.dependency.len() != columns.dependent.len() {
-        return Err("dependent, depends_on and dependency are not equally long".to_string());
-    }
-    let is_there = |&job: &u32| (job as usize) < jobs;
-    if !columns.dependent.iter().chain(columns.depends_on).all(is_there) {
-        return Err(format!("a dependency names a job that is not among the {jobs} of the table"));
-    }
+    check_dependencies(columns, jobs)?;
     let arrays = columns.array_limit.len() as i64;
     for (name, column, most) in [("group", columns.group, jobs as i64), ("array", columns.array, arrays)] {
         if let Some(job) = column.iter().position(|number| !(NONE..most).contains(number)) {
@@ -265,6 +285,28 @@ fn check(columns: &ConditionColumns, jobs: usize) -> Result<(), String> {
         .find(|&job| columns.single[job] != 0 && columns.group.get(job).is_none_or(|&group| group == NONE))
     {
         return Err(format!("job {job} waits for the earlier jobs of its group, but has none"));
+    }
+    Ok(())
+}
+
+fn check_dependencies(columns: &ConditionColumns, jobs: usize) -> Result<(), String> {
+    if columns.depends_on.len() != columns.dependent.len() || columns.dependency.len() != columns.dependent.len() {
+        return Err("dependent, depends_on and dependency are not equally long".to_string());
+    }
+    if let Some(wrong_ms) = columns.delay_ms.iter().find(|delay_ms| !(0..=MAX_DURATION_MS).contains(*delay_ms)) {
+        return Err(format!("delay_ms is {wrong_ms}; expected 0 to {MAX_DURATION_MS}"));
+    }
+    let is_there = |&job: &u32| (job as usize) < jobs;
+    if !columns.dependent.iter().chain(columns.depends_on).all(is_there) {
+        return Err(format!("a dependency names a job that is not among the {jobs} of the table"));
+    }
+    // A job is submitted once.
+    let edges = columns.dependent.iter().zip(columns.depends_on).zip(columns.dependency);
+    let follows = edges.filter(|(_, &kind)| kind == Dependency::Follows as u8);
+    let mut followed: Vec<(u32, u32)> = follows.map(|((&job, &other), _)| (job, other)).collect();
+    followed.sort_unstable();
+    if let Some(pair) = followed.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(format!("job {} follows job {} twice", pair[0].0, pair[0].1));
     }
     Ok(())
 }

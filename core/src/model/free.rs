@@ -93,6 +93,25 @@ impl Free {
         self.total_gpu_milli = other.total_gpu_milli;
     }
 
+    /// The same nodes are down as in another.
+    pub(crate) fn copy_down(&mut self, other: &Free) {
+        self.down.clone_from(&other.down);
+    }
+
+    /// A node has so much free, and so many milli-GPUs on each device. Where the most is free is not noted.
+    pub(crate) fn set_node(&mut self, cluster: &Cluster, node: u32, cores_milli: i64, memory_mb: i64, devices: &[i64]) {
+        let place = node as usize;
+        // What is overdrawn takes nothing from the rest.
+        self.total_cores_milli += cores_milli.max(0) - self.cores_milli[place].max(0);
+        self.cores_milli[place] = cores_milli;
+        self.memory_mb[place] = memory_mb;
+        for (before, &milli) in self.device_milli[cluster.devices(node)].iter_mut().zip(devices) {
+            self.total_gpu_milli += milli.max(0) - i64::from(*before).max(0);
+            self.gpus[place].change(*before, milli as i32 - *before);
+            *before = milli as i32;
+        }
+    }
+
     #[inline]
     fn amounts(&self, node: u32) -> Amounts {
         amounts(&self.cores_milli, &self.memory_mb, &self.gpus, node)

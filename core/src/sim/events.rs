@@ -4,6 +4,7 @@ use crate::dispatch::committed;
 use crate::dispatch::contenders::standing_of;
 use crate::model::cluster::RejectReason;
 use crate::model::config::Dispatch;
+use crate::sim::gate::Gate;
 use crate::sim::job_state::Phase;
 use crate::sim::simulation::Simulation;
 
@@ -63,8 +64,10 @@ impl Simulation {
         self.clock.next_end(&self.states).map(|(end_ms, _, _)| end_ms)
     }
 
+    #[inline]
     pub(crate) fn next_submit_ms(&self) -> Option<i64> {
-        self.clock.next_submit_ms(&self.setup)
+        let told = self.gate.as_ref().and_then(Gate::next_arrival_ms);
+        told.unwrap_or_else(|| self.clock.next_submit_ms(&self.setup))
     }
 
     fn next_starving_ms(&mut self) -> Option<i64> {
@@ -153,18 +156,24 @@ impl Simulation {
         self.failures = Some(failures);
     }
 
-    /// The next job of the table arrives: it begins to wait, is held, or is rejected.
+    /// The next job arrives: it begins to wait, is held, or is rejected.
     pub(crate) fn arrive(&mut self) {
-        let job = self.clock.take_arrival();
+        let next = self.clock.take_arrival();
+        let job = self.gate.as_mut().and_then(Gate::pop_arrival).unwrap_or(next);
         let reason = self.reject_reason(job);
         let state = &mut self.states[job as usize];
         if reason != RejectReason::None {
             state.phase = Phase::Rejected;
+            state.eligible_ms = self.clock.now_ms;
             state.reject_reason = reason;
             self.machine.count_end();
             return self.tell_end(job, false);
         }
         self.take_limit(job);
+        // What the last pass knew of the next arrival was of the next in the table.
+        if job != next {
+            self.forget_last_pass();
+        }
         let Some(gate) = &mut self.gate else {
             let submit_ms = self.setup.submit_ms(job);
             return self.begin_to_wait(job, submit_ms);

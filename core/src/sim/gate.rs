@@ -1,7 +1,7 @@
 //! Who of those that were submitted may not wait for nodes yet, and what they wait for instead.
 //!
-//! A job is **held** until the conditions of the table let it wait. All that is kept here follows from the jobs' states, so
-//! that a saved simulation works it out again.
+//! A job is **held** until the conditions of the table let it wait. Where jobs follow others, it is also known here who is
+//! submitted when. All that is kept follows from the jobs' states, so that a saved simulation works it out again.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use crate::model::conditions::{Conditions, Dependency};
 use crate::model::rules::Rules;
 use crate::sim::job_state::{JobState, Phase};
+use crate::sim::needs::{submitted_ms, verdict, Verdict};
 use crate::sim::setup::Setup;
 
 /// The jobs of an array that are ready, and how many places are taken.
@@ -19,14 +20,6 @@ struct Places {
     ready: BTreeSet<u32>,
 }
 
-/// What has become of a dependency.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Open,
-    Met,
-    Never,
-}
-
 /// The jobs that are held. Jobs are counted from the first of the window, here and in the states.
 #[derive(Clone)]
 pub(crate) struct Gate {
@@ -34,6 +27,10 @@ pub(crate) struct Gate {
     begins: BinaryHeap<Reverse<(i64, u32)>>,
     /// Times at which jobs leave that have not started; likewise.
     cancels: BinaryHeap<Reverse<(i64, u32)>>,
+    /// When jobs are submitted, as far as that is known; none where they come in the order of the table.
+    arrivals: Option<BinaryHeap<Reverse<(i64, u32)>>>,
+    /// By job that is held: the time before which it may not wait, as far as that is known.
+    not_before_ms: Vec<i64>,
     /// By job that is held: how many of its dependencies are not met.
     unmet: Vec<u32>,
     /// By group: the place among its members of the first that has not ended.
@@ -60,9 +57,13 @@ impl Gate {
         let groups = 0..conditions.groups() as u32;
         // What lies before the window is over.
         let begin = |group| conditions.members(group).partition_point(|&job| (job as usize) < setup.window.start);
+        let comes = |job| submitted_ms(setup, &[], job).map(|time_ms| Reverse((time_ms, job)));
+        let jobs = 0..setup.window.len() as u32;
         Some(Gate {
             begins: BinaryHeap::new(),
             cancels: BinaryHeap::new(),
+            arrivals: conditions.moves_arrivals().then(|| jobs.filter_map(comes).collect()),
+            not_before_ms: vec![i64::MIN; setup.window.len()],
             unmet: vec![0; setup.window.len()],
             first_open: groups.map(begin).collect(),
             arrays: vec![Places::default(); conditions.array_limits().len()],
@@ -75,25 +76,42 @@ impl Gate {
         })
     }
 
+    /// When the next job is submitted, where others say when; none within: nobody is known to come.
+    pub(crate) fn next_arrival_ms(&self) -> Option<Option<i64>> {
+        self.arrivals.as_ref().map(|times| times.peek().map(|Reverse((time_ms, _))| *time_ms))
+    }
+
+    /// The job that is submitted now, where others say when.
+    pub(crate) fn pop_arrival(&mut self) -> Option<u32> {
+        self.arrivals.as_mut()?.pop().map(|Reverse((_, job))| job)
+    }
+
     /// A job is held from now on.
     pub(crate) fn hold(&mut self, setup: &Setup, states: &[JobState], job: u32, now_ms: i64) {
         let Some(conditions) = &setup.jobs.conditions else { return };
         let place = setup.place(job);
         self.add_cancel(setup, job);
-        let not_before_ms = conditions.not_before_ms(place);
-        if not_before_ms > now_ms {
-            self.begins.push(Reverse((not_before_ms, job)));
-        }
+        self.not_before_ms[job as usize] = i64::MIN;
+        self.wait_until(job, conditions.not_before_ms(place), now_ms);
         let mut unmet = 0;
-        for need in conditions.needs(place) {
+        for need in conditions.needs(place).iter().filter(|need| need.kind != Dependency::Follows) {
             match verdict(setup, states, need.job, need.kind) {
                 Verdict::Open => unmet += 1,
-                Verdict::Met => {}
+                Verdict::Met(met_ms) => self.wait_until(job, met_ms.saturating_add(need.delay_ms), now_ms),
                 Verdict::Never => self.hopeless.push(job),
             }
         }
         self.unmet[job as usize] = unmet;
         self.look_at(setup, conditions, job, now_ms);
+    }
+
+    /// A held job may not wait before this time, which is one at which something may change.
+    fn wait_until(&mut self, job: u32, time_ms: i64, now_ms: i64) {
+        let latest_ms = &mut self.not_before_ms[job as usize];
+        *latest_ms = time_ms.max(*latest_ms);
+        if time_ms > now_ms {
+            self.begins.push(Reverse((time_ms, job)));
+        }
     }
 
     /// A job that has not started leaves at its time, if it has one.
@@ -140,6 +158,7 @@ impl Gate {
     /// A job is over, whether it ran or not; `had_place` says that it waited for nodes, or ran.
     pub(crate) fn end(&mut self, setup: &Setup, states: &[JobState], job: u32, now_ms: i64, had_place: bool) {
         let Some(conditions) = &setup.jobs.conditions else { return };
+        self.submit_followers(setup, states, conditions, job);
         // What waits for a start has had it, unless the job never started.
         let never_started = !states[job as usize].has_started();
         self.resolve(setup, states, job, now_ms, |kind| kind != Dependency::After || never_started);
@@ -165,6 +184,20 @@ impl Gate {
         }
     }
 
+    /// Those that follow a job that is over are submitted in their time.
+    fn submit_followers(&mut self, setup: &Setup, states: &[JobState], conditions: &Conditions, job: u32) {
+        let Some(arrivals) = &mut self.arrivals else { return };
+        for need in conditions.dependents(setup.place(job)) {
+            if need.kind == Dependency::Follows && setup.window.contains(&(need.job as usize)) {
+                let follower = need.job - setup.window.start as u32;
+                // A snapshot may tell of one that has come before its time.
+                let is_to_come = states[follower as usize].phase == Phase::Future;
+                let time_ms = is_to_come.then(|| submitted_ms(setup, states, follower)).flatten();
+                arrivals.extend(time_ms.map(|time_ms| Reverse((time_ms, follower))));
+            }
+        }
+    }
+
     /// Those that have ended at the beginning of a group are passed over.
     fn move_on(&mut self, setup: &Setup, states: &[JobState], conditions: &Conditions, group: u32) {
         let open = &mut self.first_open[group as usize];
@@ -186,7 +219,8 @@ impl Gate {
         decides: impl Fn(Dependency) -> bool,
     ) {
         let Some(conditions) = &setup.jobs.conditions else { return };
-        for need in conditions.dependents(setup.place(job)).iter().filter(|need| decides(need.kind)) {
+        let dependents = conditions.dependents(setup.place(job)).iter();
+        for need in dependents.filter(|need| need.kind != Dependency::Follows && decides(need.kind)) {
             if !setup.window.contains(&(need.job as usize)) {
                 continue;
             }
@@ -197,8 +231,9 @@ impl Gate {
             match verdict(setup, states, setup.place(job) as u32, need.kind) {
                 Verdict::Open => {}
                 Verdict::Never => self.hopeless.push(dependent),
-                Verdict::Met => {
+                Verdict::Met(met_ms) => {
                     self.unmet[dependent as usize] -= 1;
+                    self.wait_until(dependent, met_ms.saturating_add(need.delay_ms), now_ms);
                     self.look_at(setup, conditions, dependent, now_ms);
                 }
             }
@@ -214,7 +249,7 @@ impl Gate {
             conditions.members(group).get(open).is_none_or(|&first| first as usize >= place)
         };
         let is_held = self.unmet[job as usize] > 0
-            || conditions.not_before_ms(place) > now_ms
+            || self.not_before_ms[job as usize] > now_ms
             || conditions.is_single(place) && !stands_first();
         if is_held {
             return;
@@ -314,6 +349,14 @@ impl Gate {
     pub(crate) fn rebuild(&mut self, setup: &Setup, states: &[JobState], now_ms: i64) {
         let Some(conditions) = &setup.jobs.conditions else { return };
         (0..conditions.groups() as u32).for_each(|group| self.move_on(setup, states, conditions, group));
+        let comes = |(job, state): (u32, &JobState)| {
+            let is_to_come = state.phase == Phase::Future;
+            let time_ms = is_to_come.then(|| submitted_ms(setup, states, job)).flatten();
+            time_ms.map(|time_ms| Reverse((time_ms, job)))
+        };
+        if let Some(arrivals) = &mut self.arrivals {
+            *arrivals = (0u32..).zip(states).filter_map(comes).collect();
+        }
         for (job, state) in (0u32..).zip(states) {
             match state.phase {
                 Phase::Held => self.hold(setup, states, job, now_ms),
@@ -325,24 +368,6 @@ impl Gate {
                 _ => {}
             }
         }
-    }
-}
-
-/// What has become of a need of this job of the table. What is not simulated is over.
-fn verdict(setup: &Setup, states: &[JobState], job: u32, kind: Dependency) -> Verdict {
-    if !setup.window.contains(&(job as usize)) {
-        return Verdict::Met;
-    }
-    let state = &states[job as usize - setup.window.start];
-    let met = |is_met: bool| if is_met { Verdict::Met } else { Verdict::Never };
-    let fails = || setup.jobs.conditions.as_ref().is_some_and(|conditions| conditions.fails(job as usize));
-    let ended_well = || state.phase == Phase::Completed && !fails();
-    match kind {
-        Dependency::After if state.has_started() => Verdict::Met,
-        _ if !state.phase.is_over() => Verdict::Open,
-        Dependency::After | Dependency::AfterAny => Verdict::Met,
-        Dependency::AfterOk => met(ended_well()),
-        Dependency::AfterNotOk => met(!ended_well()),
     }
 }
 

@@ -203,7 +203,7 @@ impl Simulation {
     /// No job has held nodes, or lost work, for longer than it has been there; and none runs before it came.
     fn check_held(&self) -> Result<(), String> {
         for (job, state) in self.states.iter().enumerate() {
-            let there_ms = (self.now_ms() - self.setup.submit_ms(job as u32)).max(0);
+            let there_ms = (self.now_ms() - self.setup.earliest_ms(job as u32)).max(0);
             let is_long =
                 [state.held_ms, state.lost_ms, state.vain_ms].iter().any(|&time_ms| !(0..=there_ms).contains(&time_ms));
             let runs_since_ms = self.now_ms() - state.segment_start_ms;
@@ -290,7 +290,7 @@ fn read_state(input: &mut Reader, state: &mut JobState) -> Result<bool, String> 
     let (start_ms, planned_at) = (input.get()?, input.number()?);
     state.reservation = match start_ms {
         i64::MAX => None,
-        _ => Some(Box::new(Reservation { start_ms: checked_time(start_ms)?, planned_at })),
+        _ => Some(Box::new(Reservation::new(checked_time(start_ms)?, planned_at))),
     };
     state.sequence = input.count()?;
     state.preemptions = input.count()?;

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use crate::model::cluster::{reject_reason, Cluster, RejectReason, UNTRACKED};
+use crate::model::conditions::Conditions;
 use crate::model::config::Config;
 use crate::model::free::Free;
 use crate::model::job::{Jobs, Shape, MAX_DURATION_MS};
@@ -130,6 +131,16 @@ impl Setup {
     #[inline]
     pub(crate) fn submit_ms(&self, job: u32) -> i64 {
         self.jobs.submit_ms[self.place(job)]
+    }
+
+    /// The time before which a job cannot have come: its submit time, or where jobs follow others, the first of all.
+    pub(crate) fn earliest_ms(&self, job: u32) -> i64 {
+        self.submit_ms(if self.moves_arrivals() { 0 } else { job })
+    }
+
+    /// Whether jobs come when others have ended, and not in the order of the table.
+    pub(crate) fn moves_arrivals(&self) -> bool {
+        self.jobs.conditions.as_ref().is_some_and(Conditions::moves_arrivals)
     }
 
     /// Whether the guard puts a job first that waits at this instant.

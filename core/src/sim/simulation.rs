@@ -353,11 +353,8 @@ impl Simulation {
         self.forget_last_pass();
         let is_early = self.machine.end_run(&self.setup, job, &self.states, now_ms);
         self.limits.count(&self.setup, job, -1);
-        if let Some(projection) = &mut self.promises.projection {
-            let state = &self.states[job as usize];
-            projection.remove_run(job, state.segment_start_ms + self.setup.span_on(state, &state.placement));
-        }
-        self.promises.release(is_early);
+        let state = &self.states[job as usize];
+        self.promises.end_run(&self.setup, job, state, now_ms, is_early);
         self.accounts.stop(&self.setup, job, &self.states[job as usize], self.clock.now_ms);
     }
 

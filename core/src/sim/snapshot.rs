@@ -87,7 +87,9 @@ impl Simulation {
             let has_started = state.phase == Phase::Running || state.phase.has_run();
             let is_placed = holds || has_started;
             let is_here = matches!(state.phase, Phase::Held | Phase::Waiting | Phase::Running);
-            let has_waited = has_started || state.phase == Phase::Waiting;
+            // Those that follow a job that was rejected go by the time when it came.
+            let has_come = state.phase == Phase::Rejected && self.setup.moves_arrivals();
+            let has_waited = has_started || state.phase == Phase::Waiting || has_come;
             JobSnapshot {
                 phase: state.phase,
                 start_ms: state.segment_start_ms,
@@ -199,7 +201,7 @@ impl Simulation {
             state.done_ms = told.done_ms;
             state.held_ms = if ended { told.end_ms - told.start_ms } else { 0 };
             state.placement = told.placement;
-            let reservation = |start_ms| Box::new(Reservation { start_ms, planned_at: 0 });
+            let reservation = |start_ms| Box::new(Reservation::new(start_ms, 0));
             state.reservation = told.reserved_ms.map(reservation);
             if told.phase == Phase::Rejected {
                 state.reject_reason = reject_reason;
@@ -226,7 +228,7 @@ impl Simulation {
                 Phase::Waiting => now_ms,
                 _ => state.segment_start_ms,
             };
-            let from_ms = self.setup.submit_ms(job).max(last_end_ms[job as usize]);
+            let from_ms = self.setup.earliest_ms(job).max(last_end_ms[job as usize]);
             if start_ms < from_ms || end_ms < start_ms || end_ms > until_ms {
                 return Err(format!("job {job} cannot have run from {start_ms} to {end_ms} ms, and been stopped"));
             }
@@ -366,7 +368,7 @@ impl Simulation {
 
     /// Whether what is told of a job can be so at this time; the error follows the job's number.
     fn check_told(&self, job: u32, told: &JobSnapshot) -> Result<(), String> {
-        let submit_ms = self.setup.submit_ms(job);
+        let submit_ms = self.setup.earliest_ms(job);
         let submitted = submit_ms <= self.now_ms();
         let placed = told.placement.parts().next().is_some() || !told.placement.devices().is_empty();
         let belongs_there = || belongs(&self.setup.cluster, self.shape_of(job), &told.placement);
@@ -374,7 +376,7 @@ impl Simulation {
         let started = (submit_ms..=self.now_ms()).contains(&told.start_ms);
         let ended = started && (told.start_ms..=self.now_ms()).contains(&told.end_ms);
         let told_right = match told.phase {
-            Phase::Future => submit_ms >= self.now_ms() && !placed,
+            Phase::Future => (submit_ms >= self.now_ms() || self.setup.moves_arrivals()) && !placed,
             Phase::Waiting => submitted && (if told.reserved_ms.is_some() { belongs_there() } else { !placed }),
             Phase::Held => submitted && !placed,
             Phase::Cancelled => !placed && (submit_ms..=self.now_ms()).contains(&told.end_ms),
@@ -411,12 +413,14 @@ impl Simulation {
     /// `is_first` tells which waiting jobs the guard has put first already.
     pub(crate) fn rebuild(&mut self, is_first: impl Fn(u32) -> bool) -> Result<(), String> {
         let future = self.states.iter().position(|state| state.phase == Phase::Future).unwrap_or(self.states.len());
-        if let Some(job) = self.states[future..].iter().position(|state| state.phase != Phase::Future) {
+        let later = self.states[future..].iter().position(|state| state.phase != Phase::Future);
+        if let Some(job) = later.filter(|_| !self.setup.moves_arrivals()) {
             return Err(format!("job {} has been submitted, but an earlier one has not", future + job));
         }
-        self.clock.next_arrival = future as u32;
-        for job in 0..future as u32 {
+        self.clock.next_arrival = self.states.iter().filter(|state| state.phase != Phase::Future).count() as u32;
+        for job in 0..self.states.len() as u32 {
             match self.state(job).phase {
+                Phase::Future => {}
                 Phase::Waiting => {
                     if self.reject_reason(job) != RejectReason::None {
                         return Err(format!("job {job} waits, but can never run on this cluster"));

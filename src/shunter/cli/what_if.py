@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from shunter.cli.options import LOAD, POLICY, SETTINGS, SITE, STOPS, WINDOW, JsonOption, takes
+from shunter.cli.options import LOAD, POLICY, SETTINGS, SITE, STOPS, WINDOW, JsonOption, duration, takes
 from shunter.cli.outputs import print_json, step
 from shunter.cli.parsing import Option
 from shunter.cli.running import RunArguments
+from shunter.errors import InputError
 
 ChangeOption = Annotated[
     list[str],
@@ -20,10 +21,27 @@ ChangeOption = Annotated[
 ]
 
 
+ThinkTimesOption = Annotated[
+    bool,
+    Option(
+        help="A job that was submitted soon after the end of its user's last job arrives that long after the end of "
+        "that job in the simulation, earlier or later than logged."
+    ),
+]
+ThinkLimitOption = Annotated[
+    float | None,
+    Option(
+        parser=duration, metavar="TIME", show_default="20m", help="With --think-times: how soon after the end is soon."
+    ),
+]
+
+
 @takes(SITE | LOAD | POLICY | WINDOW | STOPS | SETTINGS)
 def what_if(
     arguments: RunArguments,
     change: ChangeOption,
+    think_times: ThinkTimesOption = False,
+    think_limit: ThinkLimitOption = None,
     json: JsonOption = False,
 ) -> None:
     """Simulate a log as it is and with changes, and print the differences.
@@ -33,11 +51,15 @@ def what_if(
         shunter what-if log.swf.gz --change cores=+25% --change load=1.2x
 
         shunter what-if log.swf.gz --policy sjf --change limit=1d,kill-at-request=yes
+
+        shunter what-if log.swf.gz --think-times --change policy=sjf
     """
     from shunter.cli.running import read_inputs
     from shunter.comparison.what_if import resolve_changes
     from shunter.comparison.what_if import what_if as simulate_changes
 
+    if think_limit is not None and not think_times:
+        raise InputError("--think-limit says how soon a job follows another; add --think-times")
     words = arguments.words | {"asked": arguments.asked}
     # A change that is wrong is told before the log is read.
     resolve_changes(change, **words)
@@ -49,6 +71,8 @@ def what_if(
             start=arguments.start,
             length=arguments.length,
             strict=arguments.strict,
+            think_times=think_times,
+            think_limit_s=think_limit,
             progress=progress,
             **words,
         )

@@ -12,9 +12,11 @@ from shunter.comparison.believability import MORE_LOAD, Believability, believe_s
 from shunter.comparison.changes import Change, Situation, parse_change
 from shunter.comparison.marks import Marks, marks_of
 from shunter.errors import InputError
+from shunter.metrics.labels import brief_seconds, counted
 from shunter.metrics.run import run_log
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.workloads.reading import read_log
+from shunter.workloads.think_times import THINK_LIMIT_S, find_think_times, with_think_times
 
 if TYPE_CHECKING:
     from shunter.metrics.run import Run
@@ -42,11 +44,35 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Following:
+    """How many of the simulated jobs are submitted after the end of another."""
+
+    jobs: int
+    of_jobs: int
+    limit_s: float
+    """Who was submitted later than this after the end of the user's last job follows nobody."""
+
+    @property
+    def line(self) -> str:
+        """What a reader must know of the arrivals."""
+        return (
+            f"{self.jobs:,} of {counted(self.of_jobs, 'job')} arrive after their user's last job ends, as long after "
+            f"it as in the log (up to {brief_seconds(self.limit_s)}); all others arrive as logged"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns it as a plain object."""
+        return {"jobs": self.jobs, "of_jobs": self.of_jobs, "limit_s": self.limit_s}
+
+
+@dataclass(frozen=True)
 class WhatIf:
     """A log as it is, and with changes."""
 
     base: Case
     changed: tuple[Case, ...]
+    following: Following | None = None
+    """Who comes when others have ended; None: all come as logged."""
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -74,6 +100,7 @@ class WhatIf:
             "base": base | {"marks": [mark.name for mark in self.base.marks]},
             "believability": None if self.believability is None else self.believability.to_json(),
             "contention_note": self.quiet_note,
+            "think_times": None if self.following is None else self.following.to_json(),
             "cases": [
                 {
                     "change": case.name,
@@ -117,6 +144,8 @@ def what_if(
     start: int = 0,
     length: int | None = None,
     strict: bool = False,
+    think_times: bool = False,
+    think_limit_s: float | None = None,
     progress: Callable[[int, int], None] | None = None,
     **settings: Any,  # noqa: ANN401 - the settings by name, each with a type of its own
 ) -> WhatIf:
@@ -130,6 +159,9 @@ def what_if(
         start: The place of the first job that is simulated.
         length: How many jobs are; None: all to the end of the log.
         strict: Whether a job that can never fit is an error.
+        think_times: Whether a job that was submitted soon after the end of its user's last job arrives that long after
+            the end of that job in the simulation, in all cases; otherwise all jobs arrive as logged.
+        think_limit_s: How soon that is; None: up to 20 minutes.
         progress: Called after each simulation with how many are done, and of how many.
         settings: The policy and other settings of the base, as in `shunter.simulate`.
 
@@ -141,6 +173,11 @@ def what_if(
     words = resolve_scheduler(**settings)
     # As resolved, and not as given: a change of one setting must not change what stood in for another.
     base = Situation(read_log(workload, cluster), words.settings.words())
+    # Found in the log as it is: what is changed are the arrivals that nobody waited for.
+    limit_s = THINK_LIMIT_S if think_limit_s is None else think_limit_s
+    found = find_think_times(base.log.workload, limit_s) if think_times else None
+    if found is not None:
+        base = base.with_workload(with_think_times(base.log.workload, found))
 
     def run(site: Situation, scheduler: Scheduler, done: int) -> Run:
         result = run_log(site.log, scheduler, start=start, length=length, strict=strict)
@@ -153,4 +190,6 @@ def what_if(
     for done, (change, scheduler) in enumerate(parsed, start=2):
         site, notes = change.apply(base)
         cases.append(Case(change.text, tuple(notes), run(site, scheduler, done)))
-    return WhatIf(first, tuple(cases))
+    jobs = len(first.run.schedule)
+    following = None if found is None else Following(found.count(start, jobs), jobs, found.limit_s)
+    return WhatIf(first, tuple(cases), following)

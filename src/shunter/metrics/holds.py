@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from shunter.model.conditions import SINGLETON, Need, parse_needs
+from shunter.model.needs import FOLLOWS, SINGLETON, Need, parse_needs
 from shunter.model.start_rules import counter_text
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from shunter.metrics.record import Record
 
 MILLI = 1000
+_DEPENDS = "on which it depends"
+_TAILS = {SINGLETON: "which has its user and its name", FOLLOWS: "after whose end it is submitted"}
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,11 @@ def _conditions(record: Record, row: int) -> Iterator[tuple[float, str]]:
             yield time_s * MILLI, reason
     for need in _needs(record, row):
         for other in _rows(record, need) if need.kind != SINGLETON else _alike(record, row):
-            tail = "on which it depends" if need.kind != SINGLETON else "which has its user and its name"
-            yield _met_ms(record, need, other), f"waits for job {record.rows['job_id'][other]}, {tail}"
+            after = f", and {need.delay_ms / MILLI:,.15g} s more" if need.delay_ms else ""
+            yield (
+                _met_ms(record, need, other) + need.delay_ms,
+                f"waits for job {record.rows['job_id'][other]}, {_TAILS.get(need.kind, _DEPENDS)}{after}",
+            )
 
 
 def _needs(record: Record, row: int) -> list[Need]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.native import core_numbers
+from shunter.model.needs import KINDS, SINGLETON, parse_needs, with_other_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,23 +28,13 @@ CONDITION_COLUMNS: Final[dict[str, type[pl.DataType]]] = {
 }
 TIME_LIMIT_S: Final = 1e12
 ARRAY_LIMIT: Final = 2**31 - 1
-SINGLETON: Final = "singleton"
-KINDS: Final = {name.replace("-", ""): code for name, code in core_numbers("Dependency").items()}
-"""The kinds of dependencies by the names that users write, with the core's numbers."""
 BAD_ENDS: Final = (
     *("failed", "cancelled", "canceled", "timeout", "killed", "node_fail", "out_of_memory", "preempted"),
-    *("boot_fail", "deadline", "revoked", "terminated"),
+    *("boot_fail", "deadline", "revoked", "terminated", "requeued"),
 )
 """The statuses of jobs that did not end well, in lower case."""
 NO_TIME: Final = -(2**63)
 MILLI: Final = 1000
-
-
-class Need(NamedTuple):
-    """One dependency: of which kind, and on which job or array, as the table calls it; `SINGLETON` names none."""
-
-    kind: str
-    on: str
 
 
 @dataclass(frozen=True)
@@ -62,6 +51,8 @@ class Conditions:
     dependent: NDArray[np.uint32]
     depends_on: NDArray[np.uint32]
     dependency: NDArray[np.uint8]
+    delay_ms: NDArray[np.int64]
+    """Empty where no dependency has a delay."""
 
 
 def has_conditions(jobs: pl.DataFrame) -> bool:
@@ -69,24 +60,6 @@ def has_conditions(jobs: pl.DataFrame) -> bool:
     # An array alone keeps nobody waiting: only its limit does.
     told = [name for name in CONDITION_COLUMNS if name in jobs.columns and name != "array_id"]
     return any(jobs[name].null_count() < jobs.height for name in told)
-
-
-def parse_needs(text: str) -> Iterator[Need]:
-    """Returns the dependencies in a cell: ``afterok:12:13,afterany:14,singleton``.
-
-    Raises:
-        ValueError: It is no such text; the message says what was expected.
-    """
-    if "?" in text:
-        raise ValueError('dependencies that are all met ("," between them); "?" for any of them is not known')
-    for part in text.split(","):
-        kind, *others = part.strip().split(":")
-        if kind == SINGLETON and not others:
-            yield Need(SINGLETON, "")
-        elif kind in KINDS and others and all(others):
-            yield from (Need(kind, other) for other in others)
-        else:
-            raise ValueError(f"{', '.join(KINDS)} with job ids (afterok:12:13), or {SINGLETON}")
 
 
 def check_conditions(jobs: pl.DataFrame, locate: Locate) -> None:
@@ -163,7 +136,7 @@ def _check_dependencies(jobs: pl.DataFrame, locate: Locate) -> None:
         for need in needs:
             rows = [] if need.kind == SINGLETON else targets.rows(need.on)
             if need.kind != SINGLETON and not rows:
-                raise InputError(f"{what}, but there is no job {need.on}; mend or remove the dependency")
+                raise InputError(f"{what}, but there is no job {need.on}{need.hint}; mend or remove the dependency")
             if row in rows:
                 raise InputError(f"{what}: job {jobs['job_id'][row]} cannot depend on itself; mend or remove it")
             if need.kind == SINGLETON and not has_name[row]:
@@ -210,7 +183,7 @@ def compile_conditions(jobs: pl.DataFrame) -> Conditions | None:
     if not has_conditions(jobs):
         return None
     begin_ms, release_ms, cancel_ms = (_times_ms(jobs, name) for name in TIMES)
-    dependent, depends_on, dependency, single = _edges(jobs)
+    edges, single = _edges(jobs)
     array, array_limit = _arrays(jobs)
     fails = jobs["status"].str.to_lowercase().str.replace(r" .*$", "").is_in(BAD_ENDS).fill_null(False)
     return Conditions(
@@ -221,9 +194,10 @@ def compile_conditions(jobs: pl.DataFrame) -> Conditions | None:
         single,
         array,
         array_limit,
-        dependent,
-        depends_on,
-        dependency,
+        edges[0].astype(np.uint32),
+        edges[1].astype(np.uint32),
+        edges[2].astype(np.uint8),
+        np.ascontiguousarray(edges[3] if edges[3].any() else edges[3][:0]),
     )
 
 
@@ -235,19 +209,21 @@ def _times_ms(jobs: pl.DataFrame, name: str) -> NDArray[np.int64]:
     return np.where(known, np.rint(np.where(known, values, 0.0) * MILLI).astype(np.int64), NO_TIME)
 
 
-def _edges(jobs: pl.DataFrame) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint8]]:
-    """Returns who depends on whom and how, and which jobs are singletons."""
+def _edges(jobs: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Returns who depends on whom, how and with which delay in ms, four rows; and which jobs are singletons."""
     single = np.zeros(jobs.height, dtype=np.uint8)
-    edges: set[tuple[int, int, int]] = set()
+    delay_ms: dict[tuple[int, int, int], int] = {}
     targets = _Targets(jobs) if "depends_on" in jobs.columns else None
     for row, text in _needs_by_row(jobs):
         for need in parse_needs(text):
             if need.kind == SINGLETON:
                 single[row] = 1
             elif targets is not None:
-                edges.update((row, other, KINDS[need.kind]) for other in targets.rows(need.on))
-    columns = np.array(sorted(edges), dtype=np.int64).reshape(-1, 3).T
-    return columns[0].astype(np.uint32), columns[1].astype(np.uint32), columns[2].astype(np.uint8), single
+                for other in targets.rows(need.on):
+                    edge = (row, other, KINDS[need.kind])
+                    delay_ms[edge] = max(need.delay_ms, delay_ms.get(edge, 0))
+    edges = [(*edge, delay_ms[edge]) for edge in sorted(delay_ms)]
+    return np.array(edges, dtype=np.int64).reshape(-1, 4).T, single
 
 
 def _groups(jobs: pl.DataFrame, single: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -273,15 +249,7 @@ def _arrays(jobs: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def renamed_needs(jobs: pl.DataFrame, names: Mapping[str, str]) -> pl.Series:
     """Returns ``depends_on`` with other names for jobs and arrays; needs of those that have none are left out."""
-
-    def renamed(text: str) -> str | None:
-        kept = [need for need in parse_needs(text) if need.kind == SINGLETON or need.on in names]
-        # Neighbors of one kind stand together, as people write them.
-        groups = [(kind, list(needs)) for kind, needs in groupby(kept, key=lambda need: need.kind)]
-        words = [":".join([kind, *(names[need.on] for need in needs if need.on)]) for kind, needs in groups]
-        return ",".join(words) or None
-
-    cells = [None if text is None else renamed(text) for text in jobs["depends_on"].to_list()]
+    cells = with_other_names(jobs["depends_on"].to_list(), lambda need: names.get(need.on))
     return pl.Series("depends_on", cells, dtype=pl.String)
 
 

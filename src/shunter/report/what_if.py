@@ -40,6 +40,8 @@ def print_what_if(found: WhatIf) -> None:
     console.print(run_title(base), soft_wrap=True, highlight=False)
     if found.believability is not None:
         print_line(console, found.believability.line)
+    if found.following is not None:
+        print_line(console, found.following.line)
     shared = shared_marks(case.marks for case in cases)
     for line in shared_lines(shared):
         print_line(console, line)

@@ -16,6 +16,7 @@ from shunter.workloads import read_workload
 from shunter.workloads.formats import detect_format
 from shunter.workloads.formats.lsb_acct import PARTED, recognizes
 from shunter.workloads.text.leaving import LEFT_RULE
+from shunter.workloads.text.requeues import REQUEUED
 from shunter.workloads.text.source import open_source
 from tests.support import trace, traces_folder
 
@@ -119,6 +120,17 @@ def test_five_jobs(tmp_path: Path) -> None:
 def test_numbers_stay_numbers_without_arrays(tmp_path: Path) -> None:
     jobs = read_workload(write(tmp_path, EVEN, NINE)).jobs
     assert jobs["job_id"].to_list() == [501, 504]
+
+
+def test_two_records_of_one_job_are_two_runs(tmp_path: Path) -> None:
+    """Both have the time of the submission; the second run could wait from the end of the first on."""
+    again = EVEN.replace(" 1600000700 501 ", " 1600002000 501 ").replace(" 1600000100 ", " 1600001000 ")
+    workload = read_workload(write(tmp_path, EVEN, again), strict=True)
+    assert workload.jobs.select("job_id", "submit_s", "logged_wait_s", "run_s", "depends_on").rows() == [
+        ("501", 1600000010.0, 90.0, 600.0, None),
+        ("501.r1", 1600000700.0, 300.0, 1000.0, "afterany:501"),
+    ]
+    assert rules(workload) == {REQUEUED: 1}
 
 
 def test_comments_and_other_records_are_no_mistakes(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from shunter.errors import InputError
 from shunter.model.workload import Workload
 from shunter.workloads import read_workload
 from shunter.workloads.formats import detect_format
-from shunter.workloads.formats.lsb_events import recognizes
+from shunter.workloads.formats.lsb_events import NO_END_OF_RUN, recognizes
+from shunter.workloads.text.requeues import REQUEUED
 from shunter.workloads.text.source import open_source
 from tests.support import trace, traces_folder
 
@@ -67,7 +68,7 @@ FIVE = [
     start(602, 1600000050, '"n2"', index=2, need=""),
     status(602, 1600000060, 32, index=2, reason=14),
     status(602, 1600000070, 64, index=1),
-    # Forwarded to another cluster, sent back, started twice: the last start counts.
+    # Forwarded to another cluster, sent back, started twice: two runs.
     new(603, 1600000080, "cleo", ""),
     '"JOB_FORWARD" "10.108" 1600000081 603 0 "east" 0 1 "" -1 -1 "" -1',
     '"JOB_ACCEPTACK" "10.108" 1600000081 603 0 1 "" -1 "east" 101',
@@ -100,7 +101,7 @@ def test_five_jobs(tmp_path: Path) -> None:
     common: dict[str, Any] = {
         "requested_s": None, "memory_mb_per_task": None, "gpus_per_task": 0.0, "group": None, "queue": "normal",
         "partition": None, "priority": None, "used_memory_mb_per_task": None, "name": None, "account": "climate",
-        "nodes": 1, "attempts": 1,
+        "nodes": 1, "attempts": 1, "depends_on": None,
     }  # fmt: skip
     expected = [
         {
@@ -119,19 +120,28 @@ def test_five_jobs(tmp_path: Path) -> None:
             "name": "sweep[1-2]", "hosts": "n2*1",
         },
         {
-            "job_id": "603", "submit_s": 1600000080.0, "run_s": 300.0, "tasks": 2, "cores_per_task": 2.0,
-            "memory_mb_per_task": 2048.0, "gpus_per_task": 1.0, "user": "cleo", "status": "timeout",
-            "logged_wait_s": 120.0, "nodes": 2, "attempts": 2, "hosts": "g1@east*2,g2@east*2",
+            "job_id": "603", "submit_s": 1600000080.0, "run_s": 10.0, "tasks": 1, "cores_per_task": 1.0,
+            "user": "cleo", "status": "requeued", "logged_wait_s": 10.0, "hosts": "n1*1",
         },
         {
-            "job_id": "604", "submit_s": 1600000090.0, "run_s": 100.0, "tasks": 3, "cores_per_task": 1.0,
-            "user": "anna", "status": "completed", "logged_wait_s": 210.0, "nodes": 2, "attempts": 2,
-            "hosts": "n1*2,n2*1",
+            "job_id": "604", "submit_s": 1600000090.0, "run_s": 10.0, "tasks": 1, "cores_per_task": 1.0,
+            "user": "anna", "status": "failed", "logged_wait_s": 10.0, "hosts": "n1*1",
+        },
+        {
+            "job_id": "603.r1", "submit_s": 1600000100.0, "run_s": 300.0, "tasks": 2, "cores_per_task": 2.0,
+            "memory_mb_per_task": 2048.0, "gpus_per_task": 1.0, "user": "cleo", "status": "timeout",
+            "logged_wait_s": 100.0, "nodes": 2, "attempts": 2, "hosts": "g1@east*2,g2@east*2",
+            "depends_on": "afterany:603",
+        },
+        {
+            "job_id": "604.r1", "submit_s": 1600000110.0, "run_s": 100.0, "tasks": 3, "cores_per_task": 1.0,
+            "user": "anna", "status": "completed", "logged_wait_s": 190.0, "nodes": 2, "attempts": 2,
+            "hosts": "n1*2,n2*1", "depends_on": "afterany:604",
         },
     ]  # fmt: skip
     assert workload.jobs.to_dicts() == [common | job for job in expected]
     assert workload.format == "lsb-events"
-    assert not workload.ledger
+    assert rules(workload) == {REQUEUED: 2}
 
 
 ENDED = [new(1, 1600000000, "a", ""), start(1, 1600000001, '"n1"'), status(1, 1600000009, 64)]
@@ -174,8 +184,34 @@ def test_files_are_read_from_the_oldest_on(tmp_path: Path) -> None:
     ended = [new(9, 1600000600, "dora", ""), start(9, 1600000700, '"n1"'), status(9, 1600000800, 64)]
     recent.write_text("\n".join(["#123", '"MBD_START" "10.108" 1600000650 "master" "west" 4 2', *ended]))
     jobs = read_workload([recent, old], strict=True).jobs
-    assert jobs["job_id"].to_list() == ["601", "602[1]", "602[2]", "603", "604", "9"]
+    assert jobs["job_id"].to_list() == ["601", "602[1]", "602[2]", "603", "604", "603.r1", "604.r1", "9"]
     assert jobs.row(-1, named=True)["run_s"] == 100
+
+
+def test_a_job_that_is_requeued_while_it_runs(tmp_path: Path) -> None:
+    """Its first run ends with the event; a start that the next file repeats is none of its own."""
+    lines = [
+        new(7, 1600000000, "a", ""),
+        start(7, 1600000010, '"n1"'),
+        start(7, 1600000010, '"n1"'),
+        '"JOB_REQUEUE" "10.108" 1600000050 7 0',
+        back_to_pending(7, 1600000050),
+        start(7, 1600000060, '"n1"'),
+        status(7, 1600000090, 64),
+    ]
+    workload = read_workload(write(tmp_path, *lines), strict=True)
+    columns = ("job_id", "submit_s", "logged_wait_s", "run_s", "status", "depends_on")
+    assert workload.jobs.select(columns).rows() == [
+        ("7", 1600000000.0, 10.0, 40.0, "requeued", None),
+        ("7.r1", 1600000050.0, 10.0, 30.0, "completed", "afterany:7"),
+    ]
+
+
+def test_a_run_whose_end_is_not_told_is_left_out(tmp_path: Path) -> None:
+    lines = [new(7, 1600000000, "a", ""), start(7, 1600000010, '"n1"'), start(7, 1600000060, '"n1"')]
+    workload = read_workload(write(tmp_path, *lines, status(7, 1600000090, 64)))
+    assert workload.jobs.select("job_id", "logged_wait_s", "run_s").rows() == [(7, 60.0, 30.0)]
+    assert rules(workload) == {NO_END_OF_RUN: 1}
 
 
 def test_a_number_that_is_given_again_is_another_job(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from shunter.workloads import read_workload
 from shunter.workloads.formats import jobcomp, sacct, sacct_json
 from shunter.workloads.machines import scontrol, sinfo
 from shunter.workloads.text.leaving import LEFT_RULE
+from shunter.workloads.text.requeues import REQUEUED
 from shunter.workloads.text.source import Source, open_source
 from tests.support import trace, traces_folder
 
@@ -42,7 +43,9 @@ def test_phillips() -> None:
     }
     left = workload.jobs.filter(pl.col("cancel_s").is_not_null())
     assert left.height == 239
-    assert (left["run_s"] == left["requested_s"]).all()
+    # All are of one user, who asked for 30 hours each time; the jobs that ran took 26 s, in the middle.
+    assert set(left["run_s"]) == {26.0}
+    assert set(left["requested_s"]) == {108_000.0}
     assert (left["cancel_s"] >= left["submit_s"]).all()
     jobs = workload.jobs.filter(pl.col("cancel_s").is_null())
     # Without the 261 of 0 s, the run times at 50, 90 and 99 % are a little longer, and the waits shorter.
@@ -125,8 +128,14 @@ def test_the_completion_log_of_rltune() -> None:
     assert rules(workload) == {
         "never started: job dropped": 1,
         "run time 0 s: job dropped": 18,
-        "id missing or that of an earlier job: numbered anew": 1,
+        REQUEUED: 1,
     }
+    # Its node failed, and two hours later it ran to its end; Slurm says when it was submitted again.
+    runs = workload.jobs.filter(pl.col("job_id").str.starts_with("63"))
+    assert runs.select("job_id", "status", "run_s", "logged_wait_s", "depends_on").rows() == [
+        ("63", "node_fail", 549.0, 0.0, None),
+        ("63.r1", "completed", 891.0, 6_952.0, "afterany:63"),
+    ]
     # The 19 that are dropped: 5 completed, 7 failed and 7 node failures.
     assert counts(workload, "status") == {"completed": 59, "failed": 16, "node_fail": 1, "timeout": 1}
     assert counts(workload, "cores_per_task") == {4.0: 43, 8.0: 18, 16.0: 16}

@@ -88,7 +88,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     def read_file(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         return started_jobs(_rows(source, repairs), _SCHEMA, source, repairs)
 
-    return read_jobs(sources, reading, read_file, cluster_note=_CLUSTER_NOTE, by_end=True)
+    return read_jobs(sources, reading, read_file, cluster_note=_CLUSTER_NOTE, by_end=True, reruns=True)
 
 
 def _rows(source: Source, repairs: Repairs) -> Iterator[tuple[int, tuple[object, ...]]]:

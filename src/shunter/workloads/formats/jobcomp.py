@@ -62,7 +62,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     ]
     # Jobs are logged as they end, so that it is no mistake of a log if they did not come in that order.
     jobs = pl.concat(frames).sort("submit_s", maintain_order=True)
-    return build_workload(jobs, repairs, cluster_note=CLUSTER_NOTE)
+    return build_workload(jobs, repairs, cluster_note=CLUSTER_NOTE, reruns=True)
 
 
 def _cells(block: Block, source: Source, repairs: Repairs) -> pl.DataFrame:

@@ -42,7 +42,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     frames = [frame for source in sources for frame in _frames(source, repairs)]
     # Records are written as jobs end, so that jobs out of the order of their submission are no mistake.
     jobs = pl.concat(frames).sort("submit_s", maintain_order=True) if frames else frames
-    return build_workload(jobs, repairs)
+    return build_workload(jobs, repairs, reruns=True)
 
 
 def _frames(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:

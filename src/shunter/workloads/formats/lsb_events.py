@@ -1,4 +1,4 @@
-"""LSF's event log lsb.events to a workload: a job runs from its last start to the status that ends it."""
+"""LSF's event log lsb.events to a workload: a run lasts from a start to the status that ends it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ NO_END: Final = "no end in the log: job dropped"
 """The rule for jobs that were still pending or running."""
 NO_SUBMISSION: Final = "submitted before the log begins: job dropped"
 """The rule for jobs of which the log has only later events."""
+NO_END_OF_RUN: Final = "started again, but the end of the run before is not in the log: run left out"
+"""The rule for runs of which nobody knows how long they were."""
 
 _EVENTS: Final = {
-    *("JOB_NEW", "JOB_START", "JOB_STATUS"),
+    *("JOB_NEW", "JOB_START", "JOB_STATUS", "JOB_REQUEUE"),
     *("MBD_START", "LOAD_INDEX", "JOB_START_ACCEPT", "JOB_EXECUTE", "JOB_FORWARD", "JOB_CLEAN"),
 }
-"""By these the file is known; of the first three something is made."""
+"""By these the file is known; of the first four something is made."""
 _PENDING: Final = 1
 _RUN_LIMIT: Final = 9
 """Which of the limits of a submission is that of the run time, counted from 0."""
@@ -52,10 +54,10 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     jobs = _Jobs()
     # LSF numbers its old files backwards: lsb.events.1 is newer than lsb.events.2.
     for source in sorted(sources, key=_first_time):
-        kinds = {"JOB_NEW": _submission, "JOB_START": _start, "JOB_STATUS": _status}
+        kinds = {"JOB_NEW": _submission, "JOB_START": _start, "JOB_STATUS": _status, "JOB_REQUEUE": _requeue}
         for line, kind, event in lsf.read_records(source, repairs, kinds):
             jobs.take(kind, event, repairs.place(source, line))
-    return build_workload(jobs.frame(repairs), repairs)
+    return build_workload(jobs.frame(repairs), repairs, reruns=True)
 
 
 def _first_time(source: Source) -> int:
@@ -70,6 +72,8 @@ class _Number:
     place: int = 0
     jobs: dict[int, LsfJob] = field(default_factory=dict)
     """By index, those of which there are events after the submission."""
+    runs: list[LsfJob] = field(default_factory=list)
+    """Those that have ended, of jobs that were queued again."""
 
     def job(self, event: LsfJob) -> LsfJob:
         """Returns the job that an event belongs to."""
@@ -82,7 +86,33 @@ class _Number:
     def entries(self) -> list[tuple[LsfJob, int]]:
         """Returns the jobs with their place; an array of which nothing has started counts as one."""
         jobs = list(self.jobs.values()) or ([self.submission] if self.submission else [])
-        return [(job, self.place) for job in jobs]
+        return [(job, self.place) for job in (*self.runs, *jobs)]
+
+    def take(self, kind: str, event: LsfJob) -> None:
+        """Takes an event after the submission."""
+        job = self.job(event)
+        if kind == "JOB_START":
+            # LSF writes what is not yet over once more into a new file.
+            if event.start_s <= max((run.start_s for run in (job, *self.runs) if run.index == job.index), default=0):
+                return
+            self._close(job, 0)
+            job.start_s, job.places, job.requirement = event.start_s, event.places, event.requirement or job.requirement
+            job.attempts = (job.attempts or 0) + 1
+        elif kind == "JOB_REQUEUE" or event.status == _PENDING:
+            self._close(job, event.end_s)
+        # What follows the end tells of what is run after the job.
+        elif event.status & (lsf.DONE | lsf.EXIT) and not job.status:
+            job.end_s, job.status, job.reason = event.end_s, event.status, event.reason
+            job.used_memory_kb = event.used_memory_kb
+
+    def _close(self, job: LsfJob, time_s: float) -> None:
+        """Keeps the run that a job has had as one of its own, for the job waits again; it ended by this time."""
+        if job.start_s and job.status:
+            self.runs.append(replace(job))
+        elif job.start_s:
+            # Without a status of its own it was taken off its hosts.
+            self.runs.append(replace(job, end_s=time_s, status=lsf.EXIT, reason=lsf.REQUEUED))
+        job.start_s, job.end_s, job.status, job.reason, job.used_memory_kb = 0, 0, 0, 0, 0
 
 
 class _Jobs:
@@ -98,17 +128,14 @@ class _Jobs:
         if kind == "JOB_NEW":
             self._submit(event, place)
             return
-        job = self._numbers.setdefault(event.number, _Number(place=place)).job(event)
-        if kind == "JOB_START":
-            _note_start(job, event)
-        else:
-            _note_status(job, event)
+        self._numbers.setdefault(event.number, _Number(place=place)).take(kind, event)
 
     def frame(self, repairs: Repairs) -> pl.DataFrame:
         """Returns the jobs that ran, in the order of their submission."""
         found = [*self._closed, *(entry for number in self._numbers.values() for entry in number.entries())]
         found.sort(key=lambda entry: entry[0].submit_s)
-        for rule, is_concerned in ((NO_SUBMISSION, _has_no_submission), (NO_END, _has_no_end)):
+        rules = ((NO_SUBMISSION, _has_no_submission), (NO_END_OF_RUN, _has_no_end_of_run), (NO_END, _has_no_end))
+        for rule, is_concerned in rules:
             concerned = [entry for entry in found if is_concerned(entry[0])]
             found = [entry for entry in found if not is_concerned(entry[0])]
             if concerned:
@@ -128,24 +155,12 @@ class _Jobs:
         self._numbers[job.number] = _Number(job, place)
 
 
-def _note_start(job: LsfJob, start: LsfJob) -> None:
-    # A job that was requeued starts again: only its last run counts.
-    job.start_s, job.end_s, job.status = start.start_s, 0, 0
-    job.places, job.requirement = start.places, start.requirement or job.requirement
-    job.attempts = (job.attempts or 0) + 1
-
-
-def _note_status(job: LsfJob, change: LsfJob) -> None:
-    if change.status == _PENDING:
-        job.start_s, job.end_s, job.status = 0, 0, 0
-    # What follows the end tells of what is run after the job.
-    elif change.status & (lsf.DONE | lsf.EXIT) and not job.status:
-        job.end_s, job.status, job.reason = change.end_s, change.status, change.reason
-        job.used_memory_kb = change.used_memory_kb
-
-
 def _has_no_submission(job: LsfJob) -> bool:
     return job.submit_s <= 0
+
+
+def _has_no_end_of_run(job: LsfJob) -> bool:
+    return job.end_s <= 0 and job.status != 0
 
 
 def _has_no_end(job: LsfJob) -> bool:
@@ -189,6 +204,12 @@ def _start(record: LsfRecord) -> LsfJob:
         record.numbers()
         job.requirement = "" if record.at_end else record.text()
     return job
+
+
+def _requeue(record: LsfRecord) -> LsfJob:
+    record.skip(1)
+    time_s = record.number()
+    return LsfJob(record.whole(), end_s=time_s, index=0 if record.at_end else record.whole())
 
 
 def _status(record: LsfRecord) -> LsfJob:

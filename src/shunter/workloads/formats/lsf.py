@@ -34,6 +34,8 @@ _BEGINNING: Final = re.compile(r'"([A-Z][A-Z0-9_]*)"\s+"[0-9]{1,9}(?:\.[0-9.]*)?
 EXIT: Final = 32
 DONE: Final = 64
 """The bits of a job's status that say that it has ended; others tell of what is run after it."""
+REQUEUED: Final = 10
+"""The reason of termination of a job that its owner queued again."""
 UNLIMITED: Final = 2**31 - 1
 """A run limit from here on is none."""
 SCHEMA: Final[dict[str, type[pl.DataType]]] = {
@@ -53,7 +55,8 @@ _ENDS: Final = {
     **dict.fromkeys((5, 6, 12), "timeout"),
     **dict.fromkeys((16, 20), "out_of_memory"),
     **dict.fromkeys((1, 31), "preempted"),
-    **dict.fromkeys((2, 3, 4, 8, 9, 10, 11, 13, 14, 15, 23, 26, 27, 30), "cancelled"),
+    **dict.fromkeys((2, 3, 4, 8, 9, 13, 14, 15, 23, 26, 27, 30), "cancelled"),
+    **dict.fromkeys((REQUEUED, 11), "requeued"),
     22: "node_fail",
 }
 """The status for LSF's reasons of termination, the field exitInfo; any other is a failure."""

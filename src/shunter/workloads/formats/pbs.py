@@ -1,11 +1,12 @@
-"""Accounting logs of PBS (Torque, PBS Pro, OpenPBS): one record a line; the records of ended jobs become jobs."""
+"""Accounting logs of PBS (Torque, PBS Pro, OpenPBS): one record a line; each run that has ended is a job."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
@@ -32,7 +33,8 @@ WHOLE_ARRAY: Final = "array as a whole: left out, its tasks are jobs"
 NO_END: Final = "started, but its end is not in the log: left out"
 DELETED: Final = "deleted while it waited: left out"
 
-_RECORD: Final = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?;([A-Za-z]{1,2});([^;]*);(.*)")
+_RECORD: Final = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)(?:\.\d+)?;([A-Za-z]{1,2});([^;]*);(.*)")
+_CLOCK: Final = "%m/%d/%Y %H:%M:%S"
 _LOOKED_AT: Final = 20
 _SIGNALLED: Final = 256
 """A larger exit status is this plus the number of a signal."""
@@ -81,19 +83,27 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
         if source is sources[-1]:
             records.tell_unfinished(repairs)
 
-    return read_jobs(sources, reading, read_file, cluster_note=_CLUSTER_NOTE, by_end=True)
+    return read_jobs(sources, reading, read_file, cluster_note=_CLUSTER_NOTE, by_end=True, reruns=True)
+
+
+class _Start(NamedTuple):
+    """A record of a start: where it stands, what the server's clock showed, and what it says."""
+
+    place: int
+    clock: str
+    text: str
 
 
 class _Records:
     """What records of other kinds have told so far, by the ids of the jobs."""
 
     def __init__(self) -> None:
-        self._started: dict[str, int] = {}
+        self._started: dict[str, _Start] = {}
         self._deleted: dict[str, int] = {}
         self._reruns: Counter[str] = Counter()
 
     def ended(self, source: Source, repairs: Repairs) -> Iterator[tuple[int, tuple[object, ...]]]:
-        """Yields the line and the row of each job that has ended."""
+        """Yields the line and the row of each run that has ended."""
         for line, text in source.lines():
             record = text.strip()
             if not record or record.startswith("#"):
@@ -103,41 +113,61 @@ class _Records:
             if match is None:
                 repairs.skip(place, f"{record[:40]!r} is not a record of PBS")
                 continue
-            kind, job_id = match.group(1), match.group(2).partition(".")[0]
-            if kind != "E":
-                self._note(kind, job_id, place, repairs)
-            elif job_id.endswith("[]"):
+            clock, kind, job, text = match.groups()
+            job_id = job.partition(".")[0]
+            if kind in ("E", "R") and job_id.endswith("[]"):
                 repairs.tell(WHOLE_ARRAY, 1, place, f"job {job_id}")
-            else:
-                said = Said(match.group(3))
-                try:
-                    row = self._row(job_id, said)
-                except BrokenRecord as error:
-                    repairs.skip(place, str(error))
-                    continue
-                repairs.record(ODD, len(said.odd), place, ", ".join(said.odd))
-                yield line, row
+                continue
+            try:
+                said = self._end(kind, job_id, text, clock)
+                row = None if said is None else self._row(job_id, said, was_rerun=kind == "R")
+            except BrokenRecord as error:
+                repairs.skip(place, str(error))
+                continue
+            if said is None or row is None:
+                self._note(kind, job_id, _Start(place, clock, text), repairs)
+                continue
+            repairs.record(ODD, len(said.odd), place, ", ".join(said.odd))
+            yield line, row
+
+    def _end(self, kind: str, job_id: str, text: str, clock: str) -> Said | None:
+        """Returns what is known of a run that a record ends; None if it ends none, or one whose start is not known."""
+        if kind != "R":
+            return Said(text) if kind == "E" else None
+        self._reruns[job_id] += 1
+        # PBS Pro writes what it writes at the end of a job; Torque hardly more than that there was a rerun.
+        start = self._started.pop(job_id, None)
+        said = Said(text)
+        if said.text("start") and said.text("end"):
+            return said
+        begun_s = None if start is None else Said(start.text).time("start")
+        if start is None or begun_s is None:
+            return None
+        try:
+            # The clock has no zone, but both records have the same.
+            ran = datetime.strptime(clock, _CLOCK) - datetime.strptime(start.clock, _CLOCK)
+        except ValueError:
+            raise BrokenRecord(f"{clock} is no time of a record") from None
+        return Said(f"{start.text} end={begun_s + ran.total_seconds():.0f}")
 
     def tell_unfinished(self, repairs: Repairs) -> None:
         """Counts the jobs whose end is not in the log."""
         waited = {job_id: place for job_id, place in self._deleted.items() if job_id not in self._started}
-        for rule, jobs in ((NO_END, self._started), (DELETED, waited)):
+        begun = {job_id: start.place for job_id, start in self._started.items()}
+        for rule, jobs in ((NO_END, begun), (DELETED, waited)):
             for job_id, place in list(jobs.items())[:1]:
                 repairs.tell(rule, len(jobs), place, f"job {job_id}")
 
-    def _note(self, kind: str, job_id: str, place: int, repairs: Repairs) -> None:
+    def _note(self, kind: str, job_id: str, start: _Start, repairs: Repairs) -> None:
         if kind == "S":
-            self._started[job_id] = place
+            self._started[job_id] = start
         elif kind in ("D", "A"):
-            self._deleted[job_id] = place
-        elif kind == "R":
-            self._started.pop(job_id, None)
-            self._reruns[job_id] += 1
-        else:
-            repairs.tell(OTHER_KIND, 1, place, f"record {kind}")
+            self._deleted[job_id] = start.place
+        elif kind != "R":
+            repairs.tell(OTHER_KIND, 1, start.place, f"record {kind}")
 
-    def _row(self, job_id: str, said: Said) -> tuple[object, ...]:
-        """Returns the columns of `_SCHEMA` for an ended job."""
+    def _row(self, job_id: str, said: Said, *, was_rerun: bool) -> tuple[object, ...]:
+        """Returns the columns of `_SCHEMA` for a run that has ended."""
         if not job_id:
             raise BrokenRecord("the record has no job id")
         submit_s, start_s, end_s = (said.time(*keys) for keys in (("ctime", "qtime", "etime"), ("start",), ("end",)))
@@ -145,9 +175,9 @@ class _Records:
         requested_s = said.limit("Resource_List.walltime")
         size = said.size()
         tasks = size.tasks
-        was_deleted = self._deleted.pop(job_id, None) is not None
+        was_deleted = not was_rerun and self._deleted.pop(job_id, None) is not None
         self._started.pop(job_id, None)
-        reruns = self._reruns.pop(job_id, 0)
+        reruns = self._reruns[job_id] - 1 if was_rerun else self._reruns.pop(job_id, 0)
         account = said.text("account") or said.text("project")
         depends_on, eligible_s = pbs_dependency(said.text("depend")), said.time("etime")
         # Where the log tells on which job it depends, that says more than when it became eligible.
@@ -169,11 +199,11 @@ class _Records:
             said.text("user") or (said.text("owner") or "").partition("@")[0] or None,
             said.text("group"),
             said.text("queue"),
-            _status(said.time("Exit_status"), run_s, requested_s, was_deleted=was_deleted),
+            "requeued" if was_rerun else _status(said.time("Exit_status"), run_s, requested_s, was_deleted=was_deleted),
             each_task(said.memory("resources_used.mem"), tasks),
             said.text("jobname"),
             None if account == "_pbs_project_default" else account,
-            said.whole("run_count") or (reruns + 1 if reruns else None),
+            said.whole("run_count") or (reruns + 1 if reruns or was_rerun else None),
             begin_s,
             depends_on,
         )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shunter.workloads.text.source import Source
 
 COMMAND: Final = (
-    "sacct --allusers --allocations --parsable2 --starttime=2024-01-01 --endtime=now --format="
+    "sacct --allusers --allocations --duplicates --parsable2 --starttime=2024-01-01 --endtime=now --format="
     "JobID,User,Group,Account,QOS,Partition,State,Submit,Eligible,Start,End,Elapsed,Timelimit,NNodes,NCPUS,ReqMem,AllocTRES,"
     "Priority,NodeList,JobName"
 )
@@ -81,7 +81,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
             frame = text.rename(str.lower)
             jobs.append(job_table(Cells(_without_steps(frame, repairs, steps), repairs).jobs(), repairs))
     table = pl.concat(jobs, how="diagonal") if jobs else pl.DataFrame(schema={PLACE: pl.Int64})
-    return build_workload(_with_steps(table, steps), repairs, cluster_note=CLUSTER_NOTE)
+    return build_workload(_with_steps(table, steps), repairs, cluster_note=CLUSTER_NOTE, reruns=True)
 
 
 def _used(names: Sequence[str]) -> Callable[[str], bool]:

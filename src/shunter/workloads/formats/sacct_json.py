@@ -78,7 +78,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     Raises:
         InputError: A file is no such file, or no job is left.
     """
-    return read_jobs(sources, reading, _frames, CLUSTER_NOTE)
+    return read_jobs(sources, reading, _frames, CLUSTER_NOTE, reruns=True)
 
 
 def _frames(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:

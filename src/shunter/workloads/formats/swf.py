@@ -105,7 +105,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
         raise InputError(f"{sources[0].where}: the file holds no job; expected a SWF log with 18 fields a line")
     if not tables:
         raise no_job_left(sources[0].where, repairs)
-    jobs = _renumber(pl.concat(tables, how="diagonal"), repairs)
+    jobs = _renumber(_with_those_that_left(pl.concat(tables), repairs), repairs)
     cores, note = _one_machine([machine_cores(header) for header in headers])
     workload = to_workload(jobs, repairs, cluster_spec=cores, cluster_note=note)
     return replace(workload, clock_offset_s=_clock_offset_s(headers[0], float(workload.jobs["submit_s"][0])))
@@ -128,15 +128,14 @@ def _tables(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         if rows.lines.size:
             _refuse_impossible(rows)
             _take_as_unknown(rows)
-            table = _table(rows.fields).with_columns(repairs.places(source, pl.Series(rows.lines)))
-            if (rows.column(RUN) == _UNKNOWN).any():
-                table = _with_those_that_left(table, repairs)
-            yield table
+            yield _table(rows.fields).with_columns(repairs.places(source, pl.Series(rows.lines)))
 
 
 def _with_those_that_left(table: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
     """Returns the jobs with the times at which those left the queue that never ran."""
     never = pl.col("run_s") < 0
+    if not table.select(never.any()).item():
+        return table
     left_s = pl.when(never).then(pl.col("submit_s") + pl.col("logged_wait_s"))
     table = keep_those_that_left(table, left_s, repairs)
     return table.with_columns(logged_wait_s=pl.when(pl.col("cancel_s").is_null()).then("logged_wait_s"))

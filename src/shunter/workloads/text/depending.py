@@ -7,7 +7,8 @@ from typing import Final
 
 import polars as pl
 
-from shunter.model.conditions import KINDS, own_names, renamed_needs
+from shunter.model.conditions import own_names, renamed_needs
+from shunter.model.needs import KINDS
 from shunter.workloads.text.repairs import PLACE, Repairs
 
 NOT_THERE: Final = "depends on a job that is not in the log: taken as over"

@@ -21,6 +21,7 @@ from shunter.model.workload import (
 )
 from shunter.workloads.text.depending import without_strangers
 from shunter.workloads.text.repairs import PLACE, UNREADABLE, Repairs
+from shunter.workloads.text.requeues import chain_runs
 
 if TYPE_CHECKING:
     from shunter.workloads.formats import Reading
@@ -37,6 +38,7 @@ def read_jobs(
     cluster_note: str | None = None,
     *,
     by_end: bool = False,
+    reruns: bool = False,
 ) -> Workload:
     """Reads the files of a log one after another, and makes one workload of them.
 
@@ -46,6 +48,7 @@ def read_jobs(
         read_file: Yields the jobs of a file, as `build_workload` takes them.
         cluster_note: Why the log does not tell its machine, or what to give instead.
         by_end: Whether jobs are logged as they end, so that it is no mistake if they were not submitted in that order.
+        reruns: Whether rows with one id may be runs of one job that was queued again.
 
     Raises:
         InputError: No job is left, or hardly any line was readable.
@@ -54,7 +57,7 @@ def read_jobs(
     frames = [frame for source in sources for frame in read_file(source, repairs)]
     if by_end and frames:
         frames = [pl.concat(frames).sort("submit_s", maintain_order=True)]
-    return build_workload(frames, repairs, cluster_note=cluster_note)
+    return build_workload(frames, repairs, cluster_note=cluster_note, reruns=reruns)
 
 
 def build_workload(
@@ -63,6 +66,7 @@ def build_workload(
     *,
     cluster_spec: str | None = None,
     cluster_note: str | None = None,
+    reruns: bool = False,
 ) -> Workload:
     """Makes a workload of what a reader has read.
 
@@ -72,6 +76,7 @@ def build_workload(
         repairs: What has been repaired so far, and in which files.
         cluster_spec: The machine, if the log tells of one, as `shunter.read_cluster` takes it.
         cluster_note: Why it does not, or what to give instead.
+        reruns: Whether rows with one id may be runs of one job that was queued again.
 
     Raises:
         InputError: No job is left, or hardly any line was readable.
@@ -85,6 +90,8 @@ def build_workload(
     frame = _mend(frame, repairs)
     if frame.height == 0:
         raise no_job_left(where, repairs)
+    # A run that did nothing is no run: what is left of a job then keeps its id.
+    frame = chain_runs(frame, repairs) if reruns else frame
     frame = without_strangers(number_anew(frame, repairs), repairs)
     return to_workload(frame, repairs, cluster_spec=cluster_spec, cluster_note=cluster_note)
 
