@@ -4,6 +4,7 @@ use crate::dispatch::room::Room;
 use crate::dispatch::timelines::{Stretch, Timelines};
 use crate::model::free::Free;
 use crate::model::job::Shape;
+use crate::model::rules::Rules;
 use crate::place::locality::Reach;
 use crate::place::placement::Placement;
 use crate::sim::job_state::{Gained, JobState, Reservation};
@@ -251,10 +252,12 @@ impl Projection {
 }
 
 /// Whether timelines say it all: where a job may go depends neither on the time nor on how long it has waited, and it is
-/// placed wherever it fits. Rules of a site may close nodes for a time, and keep jobs from starting; and one that has its
-/// nodes for itself takes more than it asks for.
+/// placed wherever it fits. Advance reservations close nodes for a time, and a job that has its nodes for itself takes more
+/// than it asks for.
 fn has_plain_rules(setup: &Setup) -> bool {
-    !setup.is_ruled && !setup.has_exclusive && setup.locality.is_none() && !setup.config.may_decline() && !setup.config.ends_first()
+    let has_windows = setup.jobs.rules.as_ref().is_some_and(Rules::has_windows);
+    let is_plain = !has_windows && !setup.has_exclusive && setup.locality.is_none();
+    is_plain && !setup.config.may_decline() && !setup.config.ends_first()
 }
 
 /// When a reservation is held.

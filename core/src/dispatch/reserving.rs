@@ -26,9 +26,9 @@ pub(super) fn pass(simulation: &mut Simulation, depth: u32, order: &[Turn]) {
     let mut pass = Pass { simulation, projection };
     pass.take_turns(depth, settled as u32, &order[settled..]);
     let Pass { simulation, mut projection } = pass;
+    let planned_at = |&job: &u32| simulation.states[job as usize].reservation.as_ref().map(|held| held.planned_at);
     // Outside of a pass only those count that run.
     simulation.limits.begin_pass();
-    let planned_at = |&job: &u32| simulation.states[job as usize].reservation.as_ref().map(|held| held.planned_at);
     let promises = &mut simulation.promises;
     projection.forget_gains(promises.holders.iter().filter_map(planned_at).min().unwrap_or(promises.freed));
     promises.projection = Some(projection);

@@ -107,14 +107,17 @@ mod tests {
         assert_eq!(wall.first_closing(40, 60), None);
         assert_eq!(wall.first_closing(41, 60), Some(0));
         assert_eq!(wall.first_closing(100, 60), None);
-        assert_eq!(wall.next_end_ms(100), None);
+        assert_eq!((wall.next_end_ms(99), wall.next_end_ms(100)), (Some(100), None));
     }
 
     #[test]
-    fn what_no_gap_is_long_enough_for_never_starts() {
-        let daily = closures(&[(0, 10, WEEK_MS / 7)]);
+    fn windows_come_again() {
+        let day_ms = WEEK_MS / 7;
+        let daily = closures(&[(0, 10, day_ms)]);
         assert_eq!(daily.next_end_ms(5), Some(10));
-        assert_eq!(daily.first_closing(10, WEEK_MS / 7 - 10), None);
-        assert_eq!(daily.first_closing(10, WEEK_MS / 7 - 9), Some(0));
+        assert_eq!(daily.next_end_ms(10), Some(day_ms + 10));
+        assert_eq!(daily.first_closing(10, day_ms - 10), None);
+        assert_eq!(daily.first_closing(10, day_ms - 9), Some(0));
+        assert_eq!(daily.all_seen_ms(-5), WEEK_MS);
     }
 }
