@@ -81,7 +81,7 @@ def rules(workload: Workload) -> dict[str, int]:
 def test_five_jobs(tmp_path: Path) -> None:
     """Every column of every job; records stand in the order in which jobs end, which is no repair."""
     workload = read_workload(write(tmp_path, *FIVE), strict=True)
-    common: dict[str, Any] = {"group": None, "partition": None, "priority": None}
+    common: dict[str, Any] = {"group": None, "priority": None}
     element = common | {
         "job_id": "502[4]", "submit_s": 1600000000.0, "run_s": 60.0, "requested_s": None, "tasks": 1,
         "cores_per_task": 1.0, "memory_mb_per_task": None, "gpus_per_task": 0.0, "user": "ben", "queue": "short",
@@ -112,7 +112,9 @@ def test_five_jobs(tmp_path: Path) -> None:
         "status": "completed", "logged_wait_s": 100.0, "used_memory_mb_per_task": None, "name": None,
         "account": None, "nodes": None, "hosts": None,
     }  # fmt: skip
-    assert workload.jobs.to_dicts() == [element, even, uneven, nine, seven]
+    # A queue of LSF is what others call a partition.
+    expected = [job | {"partition": job["queue"]} for job in (element, even, uneven, nine, seven)]
+    assert workload.jobs.to_dicts() == expected
     assert workload.format == "lsb-acct"
     assert not workload.ledger
 

@@ -100,7 +100,7 @@ def test_five_jobs(tmp_path: Path) -> None:
     workload = read_workload(write(tmp_path, *FIVE), strict=True)
     common: dict[str, Any] = {
         "requested_s": None, "memory_mb_per_task": None, "gpus_per_task": 0.0, "group": None, "queue": "normal",
-        "partition": None, "priority": None, "used_memory_mb_per_task": None, "name": None, "account": "climate",
+        "partition": "normal", "priority": None, "used_memory_mb_per_task": None, "name": None, "account": "climate",
         "nodes": 1, "attempts": 1, "depends_on": None,
     }  # fmt: skip
     expected = [

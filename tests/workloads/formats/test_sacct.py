@@ -118,6 +118,7 @@ COST_SIMULATOR_EXPECTED = {
     "logged_wait_s": [5.0, 0.0, 0.0, 1.0],
     "used_memory_mb_per_task": [1_536.0, 0.5, None, None],
     "nodes": [2, 1, 1, 2],
+    "features": ["c7", None, "a|b|c", None],
 }
 
 

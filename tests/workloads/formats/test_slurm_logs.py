@@ -179,3 +179,18 @@ def _name(path: Path, root: Path) -> str:
 
 def _claimed_by(source: Source) -> set[str]:
     return {name for name, claims in CLAIMS.items() if claims(source)}
+
+
+def test_features_that_jobs_ask_for(tmp_path: Path) -> None:
+    """Brackets and counts tie features to nodes one by one, which Shunter does not know."""
+    constraints = ["avx512&big|old", "ib", "", "[rack1|rack2]", "gpu*2&ib", "(a|b)&c", "a,b"]
+    lines = [
+        f"{number}|1000|1010|1110|00:01:40|00:02:00|1|4|COMPLETED|n1|{text}"
+        for number, text in enumerate(constraints, start=1)
+    ]
+    path = tmp_path / "sacct.csv"
+    header = "JobID|Submit|Start|End|Elapsed|Timelimit|NNodes|NCPUS|State|NodeList|Constraints"
+    path.write_text("\n".join([header, *lines]).replace("avx512&big|old", "avx512&big"), encoding="utf-8")
+    workload = read_workload(path)
+    assert workload.jobs["features"].to_list() == ["avx512&big", "ib", None, None, None, None, "a,b"]
+    assert rules(workload) == {"constraint with counts, brackets or parentheses: features left out": 3}

@@ -319,6 +319,8 @@ def to_frame(jobs: Sequence[LsfJob], places: pl.Series, repairs: Repairs) -> pl.
     frame = keep_those_that_left(frame, pl.col("left_s"), repairs)
     left = pl.col("cancel_s").is_not_null() if "cancel_s" in frame.columns else pl.lit(False)
     frame = repairs.drop(frame, (pl.col("start_s") <= 0) & ~left, NEVER_STARTED, "job_id").drop("start_s", "left_s")
+    # Where a cluster file has partitions for LSF's queues, as 'trace cluster' makes them of lsb.queues, they bind.
+    frame = frame.with_columns(partition=pl.col("queue"))
     # Few logs have such jobs: what none has is no column.
     return frame.drop(name for name in ("begin_s", "depends_on") if frame[name].null_count() == frame.height)
 

@@ -58,7 +58,10 @@ _TIMES: Final = (
 )
 _AMOUNTS: Final = ("alloctres", "reqtres", "allocgres", "reqgres", "reqmem", "maxrss", "nodelist")
 _COUNTS: Final = ("alloccpus", "ncpus", "reqcpus", "nnodes", "allocnodes", "reqnodes")
-USED: Final = frozenset((*_TIMES, *_AMOUNTS, *_COUNTS)).union(*_TEXTS.values())
+_CONSTRAINTS: Final = "constraints"
+_FEATURES: Final = r"^[^\[\]()*&|,]+([&|,][^\[\]()*&|,]+)*$"
+"""Features with words between them that Shunter knows."""
+USED: Final = frozenset((*_TIMES, *_AMOUNTS, *_COUNTS, _CONSTRAINTS)).union(*_TEXTS.values())
 """The columns of sacct of which something is made, besides the id."""
 
 
@@ -77,11 +80,14 @@ class Cells:
         self._resources()
         self._size()
         self._memory()
+        if self._has(_CONSTRAINTS):
+            self._features()
         return self._frame.select(
             PLACE,
             *_ALWAYS,
             *(pl.coalesce(found).alias(name) for name, found in self._found(_TEXTS).items()),
-            *(name for name in ("gpu_type", "used_memory_mb_per_task", "eligible_s", "end_s") if self._has(name)),
+            *(name for name in ("gpu_type", "features", "used_memory_mb_per_task") if self._has(name)),
+            *(name for name in ("eligible_s", "end_s") if self._has(name)),
             *(pl.when(is_text(pl.col(name))).then(name).alias("hosts") for name in ("nodelist",) if self._has(name)),
         )
 
@@ -242,6 +248,15 @@ class Cells:
             )
             self._frame = self._frame.hstack(used)
             self._account("maxrss", "used_memory_mb_per_task")
+
+    def _features(self) -> None:
+        """Adds the features that a job asks for."""
+        told = pl.when(is_text(pl.col(_CONSTRAINTS))).then(_CONSTRAINTS)
+        self._frame = self._frame.with_columns(features=told)
+        # Counts, brackets and parentheses tie features to nodes one by one, or to each other.
+        tied = ~pl.col("features").str.contains(_FEATURES).fill_null(True)
+        rule = "constraint with counts, brackets or parentheses: features left out"
+        self._frame = self._repairs.replace(self._frame, tied, "features", None, rule)
 
 
 def _count_nodes(text: str) -> tuple[float] | None:

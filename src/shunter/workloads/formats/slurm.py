@@ -44,7 +44,7 @@ _REMEMBERED: Final = 1 << 14
 """How many cells are remembered, because each block of a file has most of those of the others."""
 
 CLUSTER_NOTE: Final = "Slurm's logs of jobs do not list the machines; make a cluster of 'scontrol show node'"
-_TEXTS: Final = ("user", "group", "partition", "status", "name", "account", "qos", "gpu_type", "hosts")
+_TEXTS: Final = ("user", "group", "partition", "status", "name", "account", "qos", "gpu_type", "features", "hosts")
 _NUMBERS: Final = ("priority", "used_memory_mb_per_task")
 
 
