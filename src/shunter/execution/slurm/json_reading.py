@@ -97,13 +97,18 @@ def _job(one: Mapping[str, Any], now_s: float) -> SiteJob:
         account=text(one.get("account")),
         qos=text(one.get("qos")),
         priority=whole(one.get("priority")) or 0,
-        nice=whole(one.get("nice")) or 0,
+        nice=_signed(whole(one.get("nice")) or 0),
         own_nodes=" ".join(filter(None, asks_for)),
         required_nodes=text(one.get("required_nodes")),
         mark=text(one.get("admin_comment")),
         allocation=allocation,
         devices=devices_of(one.get("gres_detail"), names) if allocation else None,
     )
+
+
+def _signed(value: int) -> int:
+    """Returns a number that some versions write without its sign: 4294967196 is -100."""
+    return value - (1 << 32) if value >= 1 << 31 else value
 
 
 def _time(value: Any) -> float | None:  # noqa: ANN401 - whatever stands there

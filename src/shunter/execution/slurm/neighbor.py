@@ -66,6 +66,8 @@ class Slurm:
         """Returns the commands that turn a knob; a job that is named nodes is held meanwhile."""
         if not _ADDRESS.fullmatch(job.address):
             raise SiteError(f"job {job.id} cannot be named without others of its array")
+        # Without JSON nobody knows whether an administrator has left a comment.
+        mark = mark if self._has_json else None
         if knob == Knob.HOLD:
             return [self._programs.words("scontrol", "hold" if value else "release", job.address)]
         is_sound = bool(_NODES.fullmatch(value)) or not value if isinstance(value, str) else True

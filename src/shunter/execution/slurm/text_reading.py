@@ -82,7 +82,9 @@ def memory_of(cell: str) -> float | None:
 
 def reason_of(cell: str) -> str:
     """Returns the word of a reason: ``((ReqNodeNotAvail, UnavailableNodes:n1))`` is ``ReqNodeNotAvail``."""
-    return cell.strip("()").partition(",")[0].strip()
+    word = cell.strip("()").partition(",")[0].strip()
+    # What JSON calls Resources is a sentence here.
+    return "Resources" if word == "Nodes required for job are DOWN" else word
 
 
 def _job(cells: dict[str, str], now_s: float) -> SiteJob:
