@@ -186,8 +186,8 @@ class Hand:
     def _may_bind(self, job: SiteJob, nodes: tuple[str, ...]) -> bool:
         is_free = not job.own_nodes and self.journal.of(job, Knob.NODES) is None
         is_again = time.monotonic() - self._unbound.get(job.id, -1e18) < PIN_AGAIN * self.configuration.pin_s
-        # A record of several tasks would bind them all, and more nodes than asked for would change the request.
-        return is_free and not is_again and "[" not in job.address and len(set(nodes)) == job.nodes
+        # A record of several tasks would bind them all, and a list of several nodes can change what the job asks for.
+        return is_free and not is_again and "[" not in job.address and len(nodes) == job.nodes == 1
 
     def _change(self, job: SiteJob, knob: Knob, new: Value, mark: str | None) -> Change:
         old = self.neighbor.value(job, knob)

@@ -131,14 +131,16 @@ class Judge:
                 return replace(verdict, fallback=why)
             except Exception as error:
                 why = f"{why}; {self._configuration.fallback}: {type(error).__name__}: {error}"
-        return Verdict(SITE_ORDER, tuple(job.id for job in picture.site.candidates), {}, {}, why)
+        left = {picture.rows[row].job.id for row in picture.candidates}
+        return Verdict(SITE_ORDER, tuple(job.id for job in picture.site.candidates if job.id in left), {}, {}, why)
 
     def _guarded(self, picture: Picture, verdict: Verdict) -> Verdict:
         """Puts those first that have waited too long, the one that has waited longest before the others."""
         longest_s = self._configuration.max_wait_s
         if longest_s is None:
             return verdict
-        since = {job.id: job.eligible_s or job.submit_s for job in picture.site.candidates}
+        jobs = [picture.rows[row].job for row in picture.candidates]
+        since = {job.id: job.eligible_s or job.submit_s for job in jobs}
         starving = [id for id, at in since.items() if picture.site.now_s - at >= longest_s]
         if not starving:
             return verdict
@@ -186,7 +188,7 @@ def check_verdict(verdict: Verdict, picture: Picture) -> None:
     Raises:
         ValueError: It is not.
     """
-    known = {job.id for job in picture.site.candidates}
+    known = {picture.rows[row].job.id for row in picture.candidates}
     if len(verdict.order) != len(known) or set(verdict.order) != known:
         raise ValueError("the order is not one of the jobs that wait")
     names = {node.name for node in picture.site.nodes}

@@ -225,6 +225,9 @@ class Operation:
         except InputError as error:
             self._tell(f"the reading makes no picture: {error}")
             return {"candidates": [job.id for job in site.candidates], "fallback": str(error), "policy": now.policy}
+        barred |= dict.fromkeys(picture.unfit, "it fits on no nodes that are open")
+        if not picture.candidates:
+            return {"candidates": [], "masked": barred, "policy": now.policy}
         if not self._is_warm:
             self._warm_up(picture)
         verdict = self._judge.decide(picture)

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ import polars as pl
 from shunter.execution.operating.site import Site, SiteJob, SiteNode, State
 from shunter.execution.view import USUAL_TIME_S
 from shunter.model.cluster import Cluster, Node
+from shunter.model.fitting import can_ever_fit
 from shunter.model.schedule import Phase
 from shunter.model.snapshot import NO_TIME, UNKNOWN, Snapshot
 from shunter.model.workload import Workload
@@ -65,6 +67,8 @@ class Picture:
     snapshot: Snapshot
     sha256: str
     """The hash of all that deciding rests on."""
+    unfit: tuple[int, ...] = ()
+    """The ids of those that would not fit though all jobs had ended: nothing is decided on them."""
 
     @property
     def candidates(self) -> list[int]:
@@ -81,16 +85,33 @@ def picture_of(site: Site, ended: Sequence[SiteJob]) -> Picture:
     """
     numbers = {node.name: number for number, node in enumerate(site.nodes)}
     running = [_running(job, numbers, site) for job in site.jobs if job.state == State.RUNNING]
-    nodes, is_down = _nodes(site, [row for row in running if row is not None])
-    cluster = Cluster.from_nodes(nodes, "site")
-    rows = [row for row in running if row is not None]
-    rows += [Row(job, Phase.WAITING, _asked(job, site)) for job in site.candidates]
-    rows += [Row(job, Phase.COMPLETED, _had(job)) for job in ended]
+    placed = [row for row in running if row is not None]
+    nodes, is_down = _nodes(site, placed)
+    cluster = Cluster.from_nodes(nodes, "site", mix=any(_mixes(row, nodes) for row in placed))
+    waiting = [Row(job, Phase.WAITING, _asked(job, site)) for job in site.candidates]
+    fits, unfit = _fitting(waiting, site.now_s, cluster)
+    rows = [*_with_devices(placed, site, nodes), *fits, *(Row(job, Phase.COMPLETED, _had(job)) for job in ended)]
     rows.sort(key=lambda row: (row.job.submit_s, row.job.id))
-    rows = _with_devices(rows, site)
-    workload = _workload(rows, site.now_s, {node.partition for node in nodes})
+    workload = _workload(rows, site.now_s, cluster)
     snapshot = _snapshot(rows, site.now_s, is_down)
-    return Picture(site, tuple(rows), workload, cluster, snapshot, _digest(workload, cluster, snapshot))
+    digest = _digest(workload, cluster, snapshot)
+    return Picture(site, tuple(rows), workload, cluster, snapshot, digest, unfit)
+
+
+def _mixes(row: Row, nodes: Sequence[Node]) -> bool:
+    """Returns whether a running job has GPUs of several types."""
+    return row.shape.gpus > 0 and len({nodes[part.node].gpu_type for part in row.parts}) > 1
+
+
+def _fitting(rows: Sequence[Row], now_s: float, cluster: Cluster) -> tuple[list[Row], tuple[int, ...]]:
+    """Returns those that fit on the nodes as they are, once all jobs have ended, and the ids of the others."""
+    if not rows:
+        return [], ()
+    # The table is sorted by submit time; rows that come in that order stay in it.
+    rows = sorted(rows, key=lambda row: (row.job.submit_s, row.job.id))
+    fits = can_ever_fit(_workload(rows, now_s, cluster).jobs, cluster)
+    found = [row for row, is_fitting in zip(rows, fits, strict=True) if is_fitting]
+    return found, tuple(row.job.id for row, is_fitting in zip(rows, fits, strict=True) if not is_fitting)
 
 
 def _asked(job: SiteJob, site: Site) -> Shape:
@@ -174,32 +195,39 @@ def _nodes(site: Site, running: Sequence[Row]) -> tuple[tuple[Node, ...], list[b
     return tuple(nodes), is_down
 
 
-def _with_devices(rows: Sequence[Row], site: Site) -> list[Row]:
-    """Returns the rows with the numbers of the GPUs of those that run: as told, or else the lowest that are left."""
+def _with_devices(rows: Sequence[Row], site: Site, nodes: Sequence[Node]) -> list[Row]:
+    """Returns running jobs with the numbers of their GPUs: as told, or else the lowest that are left.
+
+    The core numbers GPUs through the whole cluster, node by node.
+    """
+    first = np.concatenate(([0], np.cumsum([node.gpus for node in nodes]))).tolist()
     taken: dict[int, set[int]] = {}
-    names = [node.name for node in site.nodes]
     found = []
     for row in rows:
         parts = []
         for part in row.parts:
             count = round(part.tasks * row.shape.gpus)
             used = taken.setdefault(part.node, set())
-            told = list((row.job.devices or {}).get(names[part.node], ()))
-            own = told if len(told) == count and used.isdisjoint(told) else []
-            while len(own) < count:
-                own.append(next(number for number in range(count + len(used) + 1) if number not in {*used, *own}))
+            told = list((row.job.devices or {}).get(site.nodes[part.node].name, ()))
+            is_sound = len(told) == count and used.isdisjoint(told) and all(one < nodes[part.node].gpus for one in told)
+            left = (number for number in range(nodes[part.node].gpus) if number not in used)
+            own = told if is_sound else list(islice(left, count))
             used.update(own)
-            parts.append(replace(part, devices=tuple(own)))
+            parts.append(replace(part, devices=tuple(first[part.node] + number for number in own)))
         found.append(replace(row, parts=tuple(parts)))
     return found
 
 
-def _workload(rows: Sequence[Row], now_s: float, partitions: set[str | None]) -> Workload:
+def _workload(rows: Sequence[Row], now_s: float, cluster: Cluster) -> Workload:
     """Returns the jobs as a table. How long those run that have not ended does not matter, but must be a number."""
     jobs = [row.job for row in rows]
+    # Where a job is that runs, nobody asks whether it may be there.
+    is_free = [row.phase != Phase.WAITING for row in rows]
     named = [
-        job.partitions[0] if len(job.partitions) == 1 and job.partitions[0] in partitions else None for job in jobs
+        job.partitions[0] if not free and len(job.partitions) == 1 and cluster.partitions else None
+        for job, free in zip(jobs, is_free, strict=True)
     ]
+    gpu_types = [None if free else job.gpu_type for job, free in zip(jobs, is_free, strict=True)]
     frame = pl.DataFrame(
         {
             "job_id": pl.Series([job.id for job in jobs], dtype=pl.Int64),
@@ -214,7 +242,7 @@ def _workload(rows: Sequence[Row], now_s: float, partitions: set[str | None]) ->
             "group": pl.Series([job.account or None for job in jobs], dtype=pl.String),
             "partition": pl.Series(named, dtype=pl.String),
             "priority": pl.Series([float(job.priority) for job in jobs], dtype=pl.Float64),
-            "gpu_type": pl.Series([job.gpu_type for job in jobs], dtype=pl.String),
+            "gpu_type": pl.Series(gpu_types, dtype=pl.String),
         }
     )
     return Workload.from_frame(frame, name="site", content_sha256="site")
