@@ -36,13 +36,13 @@ def undo(
     from shunter.execution.slurm.programs import Programs
 
     folder = _folder(state)
-    folder.lock()
     about = scheduler_of(folder)
     if about is None:
         echo("Nothing is changed: there is no journal")
         return
     neighbor = Slurm(Programs(about[1]))
-    changes, left = undo_all(folder, neighbor, is_dry=dry_run, tell=lambda line: echo(visible(line), err=True))
+    with folder.locked():
+        changes, left = undo_all(folder, neighbor, is_dry=dry_run, tell=lambda line: echo(visible(line), err=True))
     if dry_run:
         for words in [words for change in changes for words in change.commands]:
             echo(visible(" ".join(words)))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from shunter.checks import TIME
-from shunter.cli.options import duration
+from shunter.cli.options import TrustOption, duration
 from shunter.cli.parsing import Exit, Option, echo
 from shunter.errors import InputError, visible
 
@@ -49,6 +49,7 @@ def slurm(
     i_understand: Annotated[
         bool, Option("--i-understand", help="Needed for enforce: jobs are bound to nodes.")
     ] = False,
+    trust: TrustOption = False,
 ) -> None:
     """Read Slurm, decide by a policy, and say what it would do; or nudge Slurm's own order towards it.
 
@@ -83,10 +84,10 @@ def slurm(
     configured = Configured(Path(config) if config else None, words, ceiling)
     folder = OperationFolder(Path(state) if state else usual_folder("slurm"))
     folder.make()
-    folder.lock()
     neighbor = Slurm(Programs(configured.now.programs, configured.now.timeout_s))
-    operation = Operation(neighbor, configured, folder, is_dry=dry_run, tell=lambda line: echo(visible(line)))
-    what = f"policy {configured.now.policy}, mode {configured.mode.word}{', dry run' if dry_run else ''}"
-    echo(visible(f"Beside Slurm: {what}; {folder.path}"))
-    if not run_until_stopped(operation, once=once):
-        raise Exit(1)
+    with folder.locked():
+        operation = Operation(neighbor, configured, folder, is_dry=dry_run, tell=lambda line: echo(visible(line)))
+        what = f"policy {configured.now.policy}, mode {configured.mode.word}{', dry run' if dry_run else ''}"
+        echo(visible(f"Beside Slurm: {what}; {folder.path}"))
+        if not run_until_stopped(operation, once=once):
+            raise Exit(1)

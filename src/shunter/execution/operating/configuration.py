@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,6 +48,7 @@ class Configuration:
     programs: str = declared("", "The folder of the scheduler's programs; empty: the search path.")
     most_nudge: int = declared(100_000, "The largest nudge, up or down.", low=1, high=MOST_NUDGE)
     step: int = declared(100, "The room that is left between two jobs.", low=1, high=1_000_000)
+    depth: int = declared(200, "How many jobs at the front of the queue are put in order.", low=1, high=100_000)
     changes_per_minute: int = declared(120, "How many changes are made in a minute.", low=1, high=100_000)
     canary_percent: float = declared(
         100.0, "The share of jobs that may be changed, drawn by their ids.", low=0, high=100
@@ -90,6 +92,8 @@ def read_configuration(file: Path | None, words: Mapping[str, Any]) -> Configura
     if file is None:
         return replace(Configuration(), **words)
     table = read_toml(file)
+    if file.stat().st_mode & stat.S_IWOTH:
+        raise InputError(f"{file}: everybody may write it; take that right away: chmod o-w {file}")
     plain = {name: NOTHING if value is None else value for name, value in words.items()}
     return from_table(Configuration, {**plain, **table}, str(file))
 
@@ -107,6 +111,11 @@ class Configured:
         """Why the file as it is now is not followed."""
         self._stamp = self._look()
         check_enforcing(self.now, self.mode)
+
+    @property
+    def is_policy_of_file(self) -> bool:
+        """Whether the file names the policy: what Python that would run is for the user to trust."""
+        return self.now.policy != self._words.get("policy")
 
     @property
     def mode(self) -> Mode:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,6 +62,19 @@ class OperationFolder:
             raise InputError(f"{self.path}: process {process} operates here already; {do}") from None
         os.ftruncate(self._lock, 0)
         os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keeps others from working with this folder meanwhile.
+
+        Raises:
+            InputError: Somebody does already.
+        """
+        self.lock()
+        try:
+            yield
+        finally:
+            self.unlock()
 
     def unlock(self) -> None:
         """Lets others work with this folder."""

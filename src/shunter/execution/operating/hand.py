@@ -76,7 +76,8 @@ class Hand:
         jobs = {job.id: job for job in site.candidates}
         line = [jobs[id] for id in order if id in jobs and id not in masks]
         weighed = [Weighed(job.id, job.priority, self._nudge(job, knob)) for job in line]
-        wanted = wanted_nudges(weighed, self.configuration.most_nudge, self.configuration.step)
+        limits = self.configuration
+        wanted = wanted_nudges(weighed, limits.most_nudge, limits.step, limits.depth)
         changes: list[Change] = []
         for job in line:
             if job.id in wanted and len(changes) < self._left():

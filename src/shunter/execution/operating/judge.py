@@ -8,15 +8,19 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LateError
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shunter.checks import check_name
 from shunter.execution.deciding import queue_scheduler
 from shunter.execution.operating.breaker import Breaker
 from shunter.execution.operating.configuration import SITE_ORDER, Configuration
 from shunter.execution.operating.picture import Picture
+from shunter.policies.catalog import POLICIES
 from shunter.policies.native import NativePolicy
+from shunter.policies.trust import words_of_a_file
 from shunter.simulation.run import decide
 
 if TYPE_CHECKING:
@@ -47,8 +51,12 @@ class Verdict:
 class Judge:
     """Asks a policy, and stands in for it when it fails or is late."""
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: Configuration, *, of_file: bool = False) -> None:
         """Reads the policy.
+
+        Args:
+            configuration: Names it.
+            of_file: Whether a file names it, and not the user.
 
         Raises:
             InputError: There is no such policy, or it stops running jobs.
@@ -60,16 +68,22 @@ class Judge:
         self.asked = 0
         self._threads = ThreadPoolExecutor(1, "deciding")
         self._pending: Future[Verdict] | None = None
-        self.change(configuration)
+        self.change(configuration, of_file=of_file)
 
-    def change(self, configuration: Configuration) -> None:
+    def change(self, configuration: Configuration, *, of_file: bool = False) -> None:
         """Lets another configuration hold from now on.
+
+        Args:
+            configuration: Names the policy.
+            of_file: Whether a file names it, and not the user.
 
         Raises:
             InputError: There is no such policy, or it stops running jobs.
         """
-        scheduler = queue_scheduler(configuration.words)
-        stand_in = None if configuration.fallback == SITE_ORDER else queue_scheduler({"policy": configuration.fallback})
+        with words_of_a_file() if of_file else nullcontext():
+            scheduler = queue_scheduler(configuration.words)
+        name = configuration.fallback
+        stand_in = None if name == SITE_ORDER else queue_scheduler({"policy": check_name("fallback", name, POLICIES)})
         self._scheduler, self._stand_in, self._configuration = scheduler, stand_in, configuration
         self.policy_sha256 = policy_digest(scheduler)
         limits = configuration.most_failures, configuration.failure_window_s, configuration.probe_s

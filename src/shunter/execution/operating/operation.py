@@ -72,7 +72,7 @@ class Operation:
         self.folder, self.tally = folder, Tally()
         self._neighbor, self._configured, self._tell, self._is_dry = neighbor, configured, tell, is_dry
         now = configured.now
-        self._judge = Judge(now)
+        self._judge = Judge(now, of_file=configured.is_policy_of_file)
         self._journal = UndoJournal(folder, neighbor.name, now.programs)
         self._hand = Hand(neighbor, self._journal, now, self._may_go_on, is_dry)
         self._audit = Audit(folder, now.audit_mb, now.audit_files, now.inputs_mb)
@@ -156,7 +156,7 @@ class Operation:
         if self._configured.renew():
             now = self._configured.now
             try:
-                self._judge.change(now)
+                self._judge.change(now, of_file=self._configured.is_policy_of_file)
                 if now.history != before.history:
                     self._ended = EndedJobs(now.history)
             except InputError as error:

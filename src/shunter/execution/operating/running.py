@@ -24,4 +24,3 @@ def run_until_stopped(operation: Operation, *, once: bool) -> bool:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        operation.folder.unlock()
