@@ -10,7 +10,7 @@ import socket
 import stat
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ PROGRAMS = ("munged", "slurmctld", "slurmd", "squeue", "sinfo", "sprio", "sbatch
 PATIENCE_S = 40.0
 NODES = 3
 CORES = 4
+PRIORITY = "PriorityWeightJobSize=1000"
+"""Lets jobs differ in priority from the start."""
 
 
 def why_not() -> str:
@@ -43,8 +45,15 @@ def free_ports(count: int) -> list[int]:
 class RealSlurm:
     """One cluster, and short words for what tests do with it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, cores: int = CORES, lines: Sequence[str] = (PRIORITY,)) -> None:
+        """Plans a cluster.
+
+        Args:
+            folder: Where all of it is.
+            cores: Of each node, whatever the machine has.
+            lines: More lines of slurm.conf.
+        """
+        self.folder, self.cores, self.lines = folder, cores, lines
         self.environment = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}
         self.controller: subprocess.Popen[bytes] | None = None
         self._nodes: list[subprocess.Popen[bytes]] = []
@@ -108,7 +117,7 @@ class RealSlurm:
 
     def crowd(self, *minutes: int) -> list[int]:
         """Fills all nodes, and lets jobs of these lengths wait behind that; returns the ids of those."""
-        blocker = self.submit(f"--ntasks={NODES * CORES}", minutes=600)
+        blocker = self.submit(f"--ntasks={NODES * self.cores}", minutes=600)
         self.wait(lambda: self.states().get(blocker) == "RUNNING", "the job that fills all nodes")
         return [self.submit("--ntasks=1", minutes=one) for one in minutes]
 
@@ -191,14 +200,14 @@ class RealSlurm:
             "SchedulerType=sched/backfill",
             "SchedulerParameters=bf_interval=1,sched_interval=1,sched_min_interval=0,batch_sched_delay=0",
             "PriorityType=priority/multifactor",
-            "PriorityWeightJobSize=1000",
             "GresTypes=gpu",
             "PartitionName=main Nodes=node[1-3] Default=YES MaxTime=INFINITE State=UP",
             "PartitionName=small Nodes=node3 MaxTime=INFINITE State=UP",
+            *self.lines,
         ]
         for number in range(1, NODES + 1):
             (self.folder / f"spool.node{number}").mkdir(exist_ok=True)
-            about = f"NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[number]} CPUs={CORES} RealMemory=1000"
+            about = f"NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[number]} CPUs={self.cores} RealMemory=1000"
             gpus = " Gres=gpu:a100:2" if number == 1 else ""
             lines.append(f"NodeName=node{number} {about}{gpus}")
         for number in range(2):
