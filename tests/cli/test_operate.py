@@ -73,7 +73,9 @@ def operate(tmp_path: Path, slurm: Pretended, shunter: Command) -> Command:
 
 
 def test_observing_nudging_and_undoing(operate: Command, slurm: Pretended, tmp_path: Path, shunter: Command) -> None:
-    assert operate("slurm", "--policy", "sjf", "--once").code == 0
+    seen = operate("slurm", "--policy", "sjf", "--once")
+    assert "slurm has 2, 3, 4; sjf has 3, 4, 2 (67% of pairs the other way round)" in seen.out
+    assert "sjf would start now: nobody" in seen.out
     assert slurm.commands() == []
     dry = operate("slurm", "--policy", "sjf", "--once", "--mode", "nudge", "--dry-run")
     shown = [line.partition("scontrol ")[2] for line in dry.out.splitlines() if "scontrol" in line]

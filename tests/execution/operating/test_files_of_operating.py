@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from shunter.checks import declarations
 from shunter.errors import InputError
 from shunter.execution.operating.audit import Audit, audit_lines, read_input
 from shunter.execution.operating.configuration import Configuration, Configured, read_configuration
@@ -19,7 +20,7 @@ from shunter.execution.operating.picture import picture_of
 from shunter.execution.operating.undo_journal import UndoJournal
 from shunter.policies.scheduler import resolve_scheduler
 from tests.execution.operating.sites import running, site, waiting
-from tests.support import trace
+from tests.support import PROJECT, trace
 
 
 @pytest.fixture
@@ -134,3 +135,16 @@ def test_history_comes_from_a_log_of_sacct() -> None:
     )
     assert not verdict.fallback
     assert len(verdict.starts) == 2
+
+
+def test_the_page_has_every_key_with_its_meaning_and_default() -> None:
+    page = (PROJECT / "docs" / "operating.md").read_text(encoding="utf-8")
+    for name, said in declarations(Configuration).items():
+        value = getattr(Configuration(), name)
+        shown = f"{value:g}" if isinstance(value, float) else {None: "none", "": '""', (): "[]"}.get(value, str(value))
+        assert f"| `{name}` | {said.help} | {shown} |" in page
+
+
+def test_the_example_of_a_configuration_is_one() -> None:
+    told = read_configuration(PROJECT / "deploy" / "operate.toml", {})
+    assert (told.mode, told.max_wait_s) == ("nudge", 604_800)

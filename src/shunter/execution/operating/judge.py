@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import math
+import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as LateError
 from contextlib import nullcontext
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,8 +66,7 @@ class Judge:
         """How often somebody stood in."""
         self.guard_hits = 0
         self.asked = 0
-        self._threads = ThreadPoolExecutor(1, "deciding")
-        self._pending: Future[Verdict] | None = None
+        self._busy: threading.Thread | None = None
         self.change(configuration, of_file=of_file)
 
     def change(self, configuration: Configuration, *, of_file: bool = False) -> None:
@@ -106,10 +105,6 @@ class Judge:
         verdict = self._guarded(picture, verdict)
         return replace(verdict, seconds=time.perf_counter() - began)
 
-    def close(self) -> None:
-        """Ends; whoever still decides is not waited for."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-
     def _ask(self, picture: Picture) -> Verdict:
         now_s = time.monotonic()
         if not self.breaker.allows(now_s):
@@ -126,16 +121,25 @@ class Judge:
         return verdict
 
     def _in_time(self, ask: Callable[[], Verdict]) -> Verdict:
-        if self._pending is not None and not self._pending.done():
+        if self._busy is not None and self._busy.is_alive():
             raise _NotNowError("still busy with an earlier decision")
-        self._pending = self._threads.submit(ask)
-        try:
-            return self._pending.result(self._configuration.deadline_s)
-        except LateError:
-            if self._pending.done() and self._pending.exception() is not None:
-                raise
-            what = f"no decision within {self._configuration.deadline_s * 1000:g} ms"
-            raise _NotNowError(what) from None
+        answers: list[Verdict | Exception] = []
+
+        def decide_now() -> None:
+            try:
+                answers.append(ask())
+            except Exception as error:
+                answers.append(error)
+
+        # A daemon thread: a policy that never comes back does not keep the process from ending.
+        self._busy = threading.Thread(target=copy_context().run, args=(decide_now,), name="deciding", daemon=True)
+        self._busy.start()
+        self._busy.join(self._configuration.deadline_s)
+        if not answers:
+            raise _NotNowError(f"no decision within {self._configuration.deadline_s * 1000:g} ms")
+        if isinstance(answers[0], Exception):
+            raise answers[0]
+        return answers[0]
 
     def _instead(self, picture: Picture, why: str) -> Verdict:
         if self._stand_in is not None:

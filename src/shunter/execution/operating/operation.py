@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -28,6 +28,8 @@ LOOK_S: Final = 0.25
 """So often it is looked whether somebody has switched it off."""
 STALE_S: Final = 60.0
 """A reading that is older is not acted on: the process may have been stopped meanwhile."""
+LISTED: Final = 10
+"""How many jobs are told to people."""
 UNDO_S: Final = 30.0
 """How long undoing at the end is tried while the scheduler does not answer."""
 
@@ -80,8 +82,10 @@ class Operation:
         self._breaker = Breaker(now.most_failures, now.failure_window_s, now.probe_s)
         self._period_s = now.period_s
         self._stop = threading.Event()
+        self._is_woken = False
         self._is_warm = False
         self._latest: dict[str, Any] = {}
+        self._verdict: tuple[Verdict, list[int]] | None = None
         # Nothing on the disk is believed: what an earlier process has left is undone before anything else is done.
         self._must_undo = len(self._journal) > 0
 
@@ -91,7 +95,7 @@ class Operation:
 
     def wake(self) -> None:
         """Lets the next cycle begin at once."""
-        self._period_s = 0.0
+        self._is_woken = True
 
     def run(self, *, once: bool = False) -> bool:
         """Works until it is stopped, or for one cycle; returns whether everything was undone at the end.
@@ -110,11 +114,10 @@ class Operation:
                 self._must_undo = True
                 self._tell(f"the cycle failed, everything is undone: {type(error).__name__}: {error}")
             if once:
+                self._tell_verdict()
                 return True
             self._rest(began)
-        is_undone = self._undo_at_the_end()
-        self._judge.close()
-        return is_undone
+        return self._undo_at_the_end()
 
     def cycle(self) -> None:
         """Reads, decides, guards, acts and writes down, once."""
@@ -237,6 +240,7 @@ class Operation:
         self._audit.keep(picture)
         changes, masks = self._act(site, verdict)
         site_order = [job.id for job in site.candidates]
+        self._verdict = verdict, site_order
         self._latest = {"disagreement": disagreement(verdict.order, site_order), "decided_by": verdict.policy}
         return {
             "input_sha256": picture.sha256,
@@ -256,6 +260,19 @@ class Operation:
             "changes": [change.told() for change in changes],
             "applied": sum(change.applied for change in changes),
         }
+
+    def _tell_verdict(self) -> None:
+        """Tells people who look once what was decided."""
+        if self._verdict is None:
+            self._tell("Nobody waits for room or for a turn alone: there is nothing to decide")
+            return
+        verdict, order = self._verdict
+        swapped = f"{disagreement(verdict.order, order):.0%} of pairs the other way round"
+        self._tell(
+            f"{self._neighbor.name} has {_listed(order)}; {verdict.policy} has {_listed(verdict.order)} ({swapped})"
+        )
+        starts = [f"{id} on {','.join(nodes)}" for id, nodes in verdict.starts.items()]
+        self._tell(f"{verdict.policy} would start now: {_listed(starts) or 'nobody'}")
 
     def _warm_up(self, picture: Picture) -> None:
         self._is_warm = True
@@ -293,10 +310,11 @@ class Operation:
     def _rest(self, began: float) -> None:
         """Waits for the next cycle; whoever switches it off does not have to wait for that."""
         was_off = self.folder.is_switched_off
-        while not self._stop.is_set() and self.folder.is_switched_off == was_off:
+        while not self._stop.is_set() and not self._is_woken and self.folder.is_switched_off == was_off:
             left_s = began + self._period_s - time.monotonic()
             if left_s <= 0 or self._stop.wait(min(left_s, LOOK_S)):
                 break
+        self._is_woken = False
 
     def _undo_at_the_end(self) -> bool:
         """Undoes everything; returns whether nothing is left. A scheduler that does not answer is asked again."""
@@ -364,6 +382,11 @@ class Operation:
                 "read_seconds": round(site.seconds, 4),
             }
         write_status(self.folder, told, tally.latency)
+
+
+def _listed(things: Sequence[object]) -> str:
+    """Returns the first of some things in a line."""
+    return ", ".join(map(str, things[:LISTED])) + (", …" if len(things) > LISTED else "")
 
 
 def scores_of(picture: Picture, verdict: Verdict) -> dict[str, list[float | None]]:
