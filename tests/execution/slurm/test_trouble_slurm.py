@@ -102,6 +102,24 @@ def test_nonsense_changes_nothing_and_is_counted(
     assert beside.status()["up"] == 1
 
 
+def test_an_answer_without_jobs_makes_nothing_forgotten(slurm: RealSlurm, beside: Beside, programs: Path) -> None:
+    nine, one = slurm.crowd(9, 1)
+    beside.neighbor = Slurm(Programs(str(programs)))
+    operation = beside.make()
+    operation.cycle()
+    assert slurm.line() == [one, nine]
+    (programs / "nonsense.squeue").write_text('{"jobs": []}')
+    operation.cycle()
+    assert beside.undo() == 0
+    (programs / "nonsense.squeue").unlink()
+    assert beside.undo() == 1
+    assert set(slurm.site_factors().values()) == {0}
+    slurm.clear()
+    operation = beside.make("observe")
+    operation.cycle()
+    assert operation._journal.all == [], "a job that has ended is not looked after any more"
+
+
 def test_without_json_the_same_is_read_from_text(slurm: RealSlurm, beside: Beside, programs: Path) -> None:
     slurm.crowd(9, 1)
     slurm.submit("--gres=gpu:a100:1", "--time=2", "--partition=main,small")

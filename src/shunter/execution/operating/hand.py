@@ -19,6 +19,8 @@ MOST_TROUBLE: Final = 3
 """After so many commands that fail one after the other, the rest of a cycle's changes is left."""
 REFUSALS: Final = ("denied", "permission", "not permitted", "invalid job update", "not supported", "access")
 """What errors say where a knob may not be turned, in lower case."""
+FORGET_S: Final = 900.0
+"""Slurm tells of jobs for some minutes after their end (MinJobAge)."""
 PIN_AGAIN: Final = 10
 """A job that was unbound is not bound again for so many times as long as it was."""
 
@@ -63,6 +65,8 @@ class Hand:
     _unsure: set[tuple[int, Knob]] = field(default_factory=set)
     """Changes whose command failed: whether they were made shows at the next reading."""
     _unbound: dict[int, float] = field(default_factory=dict)
+    _missing: dict[tuple[int, Knob], float] = field(default_factory=dict)
+    """Since when nobody tells of a job of which something is held."""
 
     def masks(self, site: Site) -> dict[int, str]:
         """Returns why jobs are not touched, by id; those that are not in it may be nudged."""
@@ -145,9 +149,17 @@ class Hand:
         return self.undo(site, lambda held: held in late or held.knob == Knob.HOLD)
 
     def forget(self, site: Site) -> None:
-        """Closes what was held of jobs that are gone."""
+        """Closes what was held of jobs that have ended, or are missing for long: a single answer may lack them."""
+        now = time.monotonic()
+        closed = []
+        for held in self.journal.all:
+            key = held.job, held.knob
+            if self._records(held, site):
+                self._missing.pop(key, None)
+            elif self._has_ended(held, site) or now - self._missing.setdefault(key, now) > FORGET_S:
+                closed.append(held)
         if not self.is_dry:
-            self.journal.close([held for held in self.journal.all if not self._records(held, site)])
+            self.journal.close(closed)
 
     def _mask(self, job: SiteJob, knob: Knob) -> str:
         reason = self._not_allowed(job)
@@ -229,10 +241,14 @@ class Hand:
             if job.state != State.ENDED and (job.id == held.job or job.array == held.job)
         ]  # fmt: skip
 
+    def _has_ended(self, held: Held, site: Site) -> bool:
+        """Returns whether a job, or a task that has left it, is told to have ended."""
+        return any(job.state == State.ENDED and held.job in (job.id, job.array) for job in site.jobs)
+
     def _restore(self, held: Held, site: Site) -> tuple[list[Change], bool]:
         """Returns the changes that restore what is held, already made, and whether nothing is left of it."""
         records = self._records(held, site)
-        changes, is_over = [], True
+        changes, is_over = [], bool(records) or self._has_ended(held, site)
         for job in records:
             if job.state != State.PENDING:
                 # It weighs nothing while it runs; if it waits again, it is looked at again.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -20,16 +19,15 @@ from shunter.execution.operating.judge import Judge, Verdict, disagreement
 from shunter.execution.operating.modes import Mode
 from shunter.execution.operating.neighbor import Neighbor
 from shunter.execution.operating.picture import Picture, picture_of
-from shunter.execution.operating.site import Site, SiteError, State
-from shunter.execution.operating.status import Histogram, write_status
+from shunter.execution.operating.site import Site, SiteError
+from shunter.execution.operating.status import Histogram, site_numbers, write_status
+from shunter.execution.operating.telling import scores_of, verdict_lines
 from shunter.execution.operating.undo_journal import UndoJournal
 
 LOOK_S: Final = 0.25
 """So often it is looked whether somebody has switched it off."""
 STALE_S: Final = 60.0
 """A reading that is older is not acted on: the process may have been stopped meanwhile."""
-LISTED: Final = 10
-"""How many jobs are told to people."""
 UNDO_S: Final = 30.0
 """How long undoing at the end is tried while the scheduler does not answer."""
 
@@ -114,7 +112,8 @@ class Operation:
                 self._must_undo = True
                 self._tell(f"the cycle failed, everything is undone: {type(error).__name__}: {error}")
             if once:
-                self._tell_verdict()
+                for line in verdict_lines(self._neighbor.name, self._verdict):
+                    self._tell(line)
                 return True
             self._rest(began)
         return self._undo_at_the_end()
@@ -261,19 +260,6 @@ class Operation:
             "applied": sum(change.applied for change in changes),
         }
 
-    def _tell_verdict(self) -> None:
-        """Tells people who look once what was decided."""
-        if self._verdict is None:
-            self._tell("Nobody waits for room or for a turn alone: there is nothing to decide")
-            return
-        verdict, order = self._verdict
-        swapped = f"{disagreement(verdict.order, order):.0%} of pairs the other way round"
-        self._tell(
-            f"{self._neighbor.name} has {_listed(order)}; {verdict.policy} has {_listed(verdict.order)} ({swapped})"
-        )
-        starts = [f"{id} on {','.join(nodes)}" for id, nodes in verdict.starts.items()]
-        self._tell(f"{verdict.policy} would start now: {_listed(starts) or 'nobody'}")
-
     def _warm_up(self, picture: Picture) -> None:
         self._is_warm = True
         try:
@@ -373,26 +359,5 @@ class Operation:
             **self._latest,
         }
         if site is not None:
-            candidates = site.candidates
-            told |= {
-                "candidates": len(candidates),
-                "running": sum(job.state == State.RUNNING for job in site.jobs),
-                "waiting_for": dict(Counter(job.barrier or job.reason or "None" for job in site.pending)),
-                "oldest_wait_s": max((site.now_s - job.submit_s for job in candidates), default=0.0),
-                "read_seconds": round(site.seconds, 4),
-            }
+            told |= site_numbers(site)
         write_status(self.folder, told, tally.latency)
-
-
-def _listed(things: Sequence[object]) -> str:
-    """Returns the first of some things in a line."""
-    return ", ".join(map(str, things[:LISTED])) + (", …" if len(things) > LISTED else "")
-
-
-def scores_of(picture: Picture, verdict: Verdict) -> dict[str, list[float | None]]:
-    """Returns what orders tell of each candidate: its place, its request, its size, and how long it has waited."""
-    place = {id: number for number, id in enumerate(verdict.order)}
-    return {
-        str(job.id): [place.get(job.id), job.requested_s, job.cores, round(picture.site.now_s - job.submit_s, 1)]
-        for job in picture.site.candidates
-    }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
 from shunter.execution.operating.folder import OperationFolder, write_private
+from shunter.execution.operating.site import Site, State
 
 BUCKETS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """The bounds of the histogram of latencies."""
@@ -47,6 +49,18 @@ class Histogram:
         """Counts one."""
         self.counts[bisect_left(BUCKETS_S, seconds)] += 1
         self.total_s += seconds
+
+
+def site_numbers(site: Site) -> dict[str, Any]:
+    """Returns the numbers that a reading tells."""
+    candidates = site.candidates
+    return {
+        "candidates": len(candidates),
+        "running": sum(job.state == State.RUNNING for job in site.jobs),
+        "waiting_for": dict(Counter(job.barrier or job.reason or "None" for job in site.pending)),
+        "oldest_wait_s": max((site.now_s - job.submit_s for job in candidates), default=0.0),
+        "read_seconds": round(site.seconds, 4),
+    }
 
 
 def write_status(folder: OperationFolder, status: Mapping[str, Any], latency: Histogram) -> None:
