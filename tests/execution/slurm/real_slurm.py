@@ -97,7 +97,10 @@ class RealSlurm:
         self.controller.send_signal(number)
 
     def stop(self) -> None:
-        """Ends everything that was started here."""
+        """Ends everything that was started here, the jobs first: their nodes could not any more."""
+        if self.controller is not None and self.controller.poll() is None:
+            with suppress(AssertionError, subprocess.TimeoutExpired):
+                self.clear()
         for process in [*self._nodes, self.controller, self._munged]:
             if process is not None:
                 _end(process)

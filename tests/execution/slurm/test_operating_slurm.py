@@ -97,6 +97,24 @@ def test_what_users_and_administrators_set_is_never_touched(slurm: RealSlurm, be
     assert slurm.site_factors()[long] == 0
 
 
+def test_what_is_set_between_reading_and_changing_is_not_written_over(slurm: RealSlurm, beside: Beside) -> None:
+    nine, one, five = slurm.crowd(9, 1, 5)
+    hand = beside.make()._hand
+    site = beside.neighbor.read(with_knobs=True)
+    changes = hand.nudges(site, [five, one, nine], {})
+    assert changes
+    slurm.run("scontrol", "update", f"JobId={changes[0].job.id}", "SiteFactor=7")
+    hand.apply(changes)
+    assert changes[0].trouble == "left, for its site_factor has changed meanwhile"
+    assert slurm.site_factors()[changes[0].job.id] == 7
+    assert all(change.applied for change in changes[1:])
+    site = beside.neighbor.read(with_knobs=True)
+    for change in changes[1:]:
+        slurm.run("scontrol", "update", f"JobId={change.job.id}", "SiteFactor=8")
+    hand.undo(site)
+    assert {slurm.site_factors()[change.job.id] for change in changes} <= {7, 8}
+
+
 def test_nice_is_turned_where_the_site_factor_is_refused(slurm: RealSlurm, beside: Beside) -> None:
     nine, one, five = slurm.crowd(9, 1, 5)
     own = slurm.submit("--nice=50", minutes=2)

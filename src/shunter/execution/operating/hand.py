@@ -19,6 +19,8 @@ MOST_TROUBLE: Final = 3
 """After so many commands that fail one after the other, the rest of a cycle's changes is left."""
 REFUSALS: Final = ("denied", "permission", "not permitted", "invalid job update", "not supported", "access")
 """What errors say where a knob may not be turned, in lower case."""
+AT_A_TIME: Final = 10
+"""So many changes are made after one look at the present values."""
 FORGET_S: Final = 900.0
 """Slurm tells of jobs for some minutes after their end (MinJobAge)."""
 PIN_AGAIN: Final = 10
@@ -110,15 +112,8 @@ class Hand:
         # A job that is bound to nodes is held meanwhile, which must be undone, too.
         lines += [(change.job, Knob.HOLD, 0, 1) for change in changes if change.knob == Knob.NODES]
         self.journal.set(lines, now_s)
-        in_a_row = 0
-        for change in changes:
-            if in_a_row >= MOST_TROUBLE or not self.may_go_on():
-                change.trouble = "left: stopped meanwhile" if in_a_row < MOST_TROUBLE else "left: others failed"
-                self._unsure.add((change.job.id, change.knob))
-                continue
-            self._times.append(time.monotonic())
-            self._make(change)
-            in_a_row = in_a_row + 1 if change.trouble else 0
+        self._make_all(changes, self.may_go_on)
+        self._unsure.update((change.job.id, change.knob) for change in changes if not change.applied)
         released = [self.journal.of(one.job, Knob.HOLD) for one in changes if one.knob == Knob.NODES and one.applied]
         self.journal.close(held for held in released if held is not None)
 
@@ -129,16 +124,11 @@ class Hand:
             site: A reading with the values of knobs.
             of: Which of what is held.
         """
-        changes: list[Change] = []
-        closed: list[Held] = []
-        for held in self.journal.all:
-            if of(held):
-                found, is_over = self._restore(held, site)
-                changes += found
-                if is_over:
-                    closed.append(held)
+        planned = [(held, *self._restoring(held, site)) for held in self.journal.all if of(held)]
+        changes = [change for _, some, _ in planned for change in some]
         if not self.is_dry:
-            self.journal.close(closed)
+            self._make_all(changes, lambda: True)
+            self.journal.close(held for held, some, is_over in planned if is_over and all(one.applied for one in some))
         return changes
 
     def unbind(self, site: Site) -> list[Change]:
@@ -215,6 +205,29 @@ class Hand:
             self._times.popleft()
         return self.configuration.changes_per_minute - len(self._times)
 
+    def _make_all(self, changes: list[Change], may_go_on: Callable[[], bool]) -> None:
+        """Makes changes, some at a time, each time after a last look: what others have turned meanwhile is theirs."""
+        in_a_row = 0
+        for first in range(0, len(changes), AT_A_TIME):
+            some = changes[first : first + AT_A_TIME]
+            try:
+                present = {knob: self.neighbor.look(knob) for knob in {change.knob for change in some}}
+            except SiteError as error:
+                present, in_a_row, why = {}, MOST_TROUBLE, str(error)
+            for change in some:
+                if in_a_row >= MOST_TROUBLE:
+                    change.trouble = f"left, for others failed{'' if present else f': {why}'}"
+                elif not may_go_on():
+                    change.trouble = "left, for it was stopped meanwhile"
+                elif change.job.id not in present[change.knob]:
+                    change.trouble = "left, for it does not wait any more"
+                elif present[change.knob][change.job.id] != change.old:
+                    change.trouble = f"left, for its {change.knob.value} has changed meanwhile"
+                else:
+                    self._times.append(time.monotonic())
+                    self._make(change)
+                    in_a_row = in_a_row + 1 if change.trouble else 0
+
     def _make(self, change: Change) -> None:
         """Runs the commands of a change; where a job was held, it is released whatever happens in between."""
         for place, words in enumerate(change.commands):
@@ -228,10 +241,8 @@ class Hand:
                 if place == 0:
                     break
         change.applied = not change.trouble
-        if change.trouble:
-            self._unsure.add((change.job.id, change.knob))
-            if change.knob == Knob.SITE_FACTOR and any(word in change.trouble.lower() for word in REFUSALS):
-                self.neighbor.refuse(Knob.SITE_FACTOR)
+        if change.knob == Knob.SITE_FACTOR and any(word in change.trouble.lower() for word in REFUSALS):
+            self.neighbor.refuse(Knob.SITE_FACTOR)
 
     def _records(self, held: Held, site: Site) -> list[SiteJob]:
         """Returns the records of a job, or of the tasks that have left it, that have not ended."""
@@ -245,8 +256,8 @@ class Hand:
         """Returns whether a job, or a task that has left it, is told to have ended."""
         return any(job.state == State.ENDED and held.job in (job.id, job.array) for job in site.jobs)
 
-    def _restore(self, held: Held, site: Site) -> tuple[list[Change], bool]:
-        """Returns the changes that restore what is held, already made, and whether nothing is left of it."""
+    def _restoring(self, held: Held, site: Site) -> tuple[list[Change], bool]:
+        """Returns the changes that restore what is held, and whether nothing is left of it when they are made."""
         records = self._records(held, site)
         changes, is_over = [], bool(records) or self._has_ended(held, site)
         for job in records:
@@ -257,14 +268,8 @@ class Hand:
             if held.is_foreign or (job.id != held.job and self.journal.of(job, held.knob) is not held):
                 continue
             value = self.neighbor.value(job, held.knob)
-            if value == held.old:
-                continue
             if value is None:
                 is_over = False
-            elif value in held.values:
-                change = self._change(job, held.knob, held.old, "" if job.mark == MARK else None)
-                if not self.is_dry:
-                    self._make(change)
-                    is_over = is_over and change.applied
-                changes.append(change)
+            elif value != held.old and value in held.values:
+                changes.append(self._change(job, held.knob, held.old, "" if job.mark == MARK else None))
         return changes, is_over

@@ -48,6 +48,13 @@ class Neighbor(Protocol):
     def value(self, job: SiteJob, knob: Knob) -> Value | None:
         """Returns the present value of a job's knob; None: nobody knows."""
 
+    def look(self, knob: Knob) -> dict[int, Value]:
+        """Returns the present values of a knob, by the ids of jobs that wait: a last look before it is turned.
+
+        Raises:
+            SiteError: The scheduler does not answer, or its answer makes no sense.
+        """
+
     def commands(self, job: SiteJob, knob: Knob, value: Value, mark: str | None) -> list[list[str]]:
         """Returns the commands that turn a knob.
 

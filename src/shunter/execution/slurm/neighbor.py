@@ -62,6 +62,24 @@ class Slurm:
             return int(job.state == State.PENDING and job.priority == 0)
         return {Knob.SITE_FACTOR: job.site_factor, Knob.NICE: job.nice, Knob.NODES: job.required_nodes}[knob]
 
+    def look(self, knob: Knob) -> dict[int, Value]:
+        """Returns the present values of a knob, by the ids of jobs that wait.
+
+        Raises:
+            SiteError: Slurm does not answer, or its answer makes no sense.
+        """
+        if knob == Knob.SITE_FACTOR:
+            return dict(self._site_factors())
+        printed = self._print("squeue", "--noheader", "--all", "--array", "--states=PENDING", "--format", "%A %Q %y %n")
+        found: dict[int, Value] = {}
+        for line in printed.decode(errors="replace").splitlines():
+            match = re.fullmatch(r"(\d+) (\d+) (-?\d+) ?(\S*)\s*", line)
+            if match is None:
+                raise SiteError(f"squeue printed {line[:60]!r}; expected a job, its priority, its nice and its nodes")
+            values = {Knob.HOLD: int(match[2] == "0"), Knob.NICE: int(match[3]), Knob.NODES: match[4]}
+            found[int(match[1])] = values[knob]
+        return found
+
     def commands(self, job: SiteJob, knob: Knob, value: Value, mark: str | None) -> list[list[str]]:
         """Returns the commands that turn a knob; a job that is named nodes is held meanwhile."""
         if not _ADDRESS.fullmatch(job.address):
