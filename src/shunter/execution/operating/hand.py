@@ -19,7 +19,7 @@ MOST_TROUBLE: Final = 3
 """After so many commands that fail one after the other, the rest of a cycle's changes is left."""
 REFUSALS: Final = ("denied", "permission", "not permitted", "invalid job update", "not supported", "access")
 """What errors say where a knob may not be turned, in lower case."""
-AT_A_TIME: Final = 10
+AT_A_TIME: Final = 3
 """So many changes are made after one look at the present values."""
 FORGET_S: Final = 900.0
 """Slurm tells of jobs for some minutes after their end (MinJobAge)."""
