@@ -19,7 +19,7 @@ tools:
 	@command -v cargo >/dev/null || { echo "error: cargo is missing; install Rust 1.82 or later (https://rustup.rs; Debian: apt install cargo rustfmt rust-clippy)"; exit 2; }
 
 # A program, and the package that it comes in.
-SERVICES := valgrind:valgrind parallel:parallel tsp:task-spooler stress-ng:stress-ng
+SERVICES := valgrind:valgrind parallel:parallel tsp:task-spooler stress-ng:stress-ng slurmctld:slurm-wlm munged:munge
 services: ## Install the system packages that some tests and benchmarks need (root, Debian); without them those tests skip
 	@command -v apt-get >/dev/null || { echo "error: 'make services' needs apt-get (Debian, Ubuntu); install by hand: $(SERVICES)"; exit 2; }
 	@test "$$(id -u)" = 0 || { echo "error: 'make services' installs system packages: run it as root (sudo make services)"; exit 2; }

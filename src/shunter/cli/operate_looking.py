@@ -1,0 +1,84 @@
+"""``shunter operate undo`` and ``status``: without the daemon."""
+
+from __future__ import annotations
+
+import json as json_
+from pathlib import Path
+from typing import Annotated, Any
+
+from shunter.cli.operate_slurm import StateOption
+from shunter.cli.parsing import Exit, Option, echo
+from shunter.errors import InputError, visible
+from shunter.execution.operating.folder import OperationFolder, usual_folder
+
+
+def _folder(state: str | None) -> OperationFolder:
+    folder = OperationFolder(Path(state) if state else usual_folder("slurm"))
+    if not folder.path.is_dir():
+        raise InputError(f"{folder.path}: there is no such folder; name that of the operation with --state")
+    return folder
+
+
+def undo(
+    state: StateOption = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the exact commands, and run none of them.")] = False,
+) -> None:
+    """Undo all that an operation has changed and left, for instance after it was killed.
+
+    A job gets back the value from before, where its present one is still Shunter's.
+
+    For instance:
+
+        shunter operate undo --state /var/lib/shunter
+    """
+    from shunter.execution.operating.undoing import scheduler_of, undo_all
+    from shunter.execution.slurm.neighbor import Slurm
+    from shunter.execution.slurm.programs import Programs
+
+    folder = _folder(state)
+    about = scheduler_of(folder)
+    if about is None:
+        echo("Nothing is changed: there is no journal")
+        return
+    neighbor = Slurm(Programs(about[1]))
+    with folder.locked():
+        changes, left = undo_all(folder, neighbor, is_dry=dry_run, tell=lambda line: echo(visible(line), err=True))
+    if dry_run:
+        for words in [words for change in changes for words in change.commands]:
+            echo(visible(" ".join(words)))
+    else:
+        echo(f"Undone: {len(changes)} change{'' if len(changes) == 1 else 's'}")
+    if left:
+        raise Exit(1)
+
+
+def status(
+    state: StateOption = None,
+    json: Annotated[bool, Option("--json", help="Print one JSON object instead of text.")] = False,
+) -> None:
+    """Show what an operation does, as of its latest cycle.
+
+    For instance:
+
+        shunter operate status --state /var/lib/shunter
+    """
+    folder = _folder(state)
+    try:
+        told: dict[str, Any] = json_.loads(folder.status.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise InputError(f"{folder.status}: cannot be read; has an operation begun here?") from None
+    if json:
+        echo(json_.dumps(told, indent=2))
+        return
+    off = "; switched off" if told["is_switched_off"] else ""
+    echo(visible(f"Mode      {told['mode_word']} (allowed: {told['allowed_mode']}){off}"))
+    echo(visible(f"Policy    {told['policy']} ({told['policy_sha256'][:12]})"))
+    echo(f"Queue     {told.get('candidates', 0):,} may start, {told.get('running', 0):,} run")
+    echo(f"Changed   {told['held']:,} now; {told['changes']:,} made, {told['undone']:,} undone")
+    echo(f"Decisions {told['decisions']:,}, of which somebody stood in for {told['fallbacks']:,}")
+    for name, spent in told["commands"].items():
+        mean_ms = 1000 * spent["seconds"] / max(1, spent["runs"])
+        echo(f"          {name}: {spent['runs']:,} times, {mean_ms:.0f} ms each, {spent['failures']:,} failed")
+    trouble = (told["configuration_trouble"], told["last_failed_read"], told["last_fallback"])
+    for line in filter(None, trouble):
+        echo(visible(f"Trouble   {line}"))

@@ -1,0 +1,154 @@
+"""The audit: one JSON object a cycle, only ever appended, in files that are closed when they are full."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from shunter.errors import InputError
+from shunter.execution.operating.folder import FOLDER_MODE, OperationFolder, open_private, write_private
+from shunter.execution.operating.picture import Picture, Row, Shape
+from shunter.execution.operating.site import Site, SiteJob, SiteNode, State
+from shunter.files import parse_json
+from shunter.model.cluster import Cluster, Node
+from shunter.model.schedule import Phase
+from shunter.model.snapshot import Snapshot
+from shunter.model.workload import Workload
+
+SCHEMA: Final = 1
+"""Of the lines of the audit, and of the inputs beside it."""
+
+
+class Audit:
+    """Appends to the audit, and keeps what was decided on."""
+
+    def __init__(self, folder: OperationFolder, most_mb: float, most_files: int, inputs_mb: float) -> None:
+        self._folder = folder
+        self.set_limits(most_mb, most_files, inputs_mb)
+
+    def set_limits(self, most_mb: float, most_files: int, inputs_mb: float) -> None:
+        """Takes over limits that have changed."""
+        self._most_bytes, self._most_files = most_mb * 1e6, most_files
+        self._inputs_bytes = inputs_mb * 1e6
+
+    def append(self, line: Mapping[str, Any]) -> None:
+        """Appends a line; one that is cut off by a crash ends where the next begins."""
+        path = self._folder.audit
+        if path.exists() and path.stat().st_size > self._most_bytes:
+            self._rotate()
+        with open_private(path) as file:
+            file.write(json.dumps({"schema": SCHEMA, **line}, separators=(",", ":")).encode() + b"\n")
+
+    def keep(self, picture: Picture) -> None:
+        """Keeps what is decided on, under its hash; the oldest go when there is too much."""
+        if not self._inputs_bytes:
+            return
+        folder = self._folder.inputs
+        folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
+        write_private(folder / f"{picture.sha256}.json.gz", gzip.compress(input_json(picture).encode(), 4, mtime=0))
+        files = sorted(folder.glob("*.json.gz"), key=lambda file: file.stat().st_mtime_ns)
+        left = sum(file.stat().st_size for file in files)
+        for file in files[:-1]:
+            if left <= self._inputs_bytes:
+                break
+            left -= file.stat().st_size
+            file.unlink()
+
+    def _rotate(self) -> None:
+        path = self._folder.audit
+        for number in range(self._most_files, 0, -1):
+            older = path.with_name(f"{path.name}.{number}")
+            newer = path if number == 1 else path.with_name(f"{path.name}.{number - 1}")
+            if newer.exists():
+                newer.replace(older)
+
+
+def audit_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Yields the lines of an audit, those of its closed files first.
+
+    Raises:
+        InputError: There is no such file, or a line is none of an audit.
+    """
+    closed = sorted(path.parent.glob(f"{path.name}.*"), key=lambda file: -int(file.suffix[1:] or 0))
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file; name the audit.jsonl of an operation")
+    for file in [*closed, path]:
+        for number, text in enumerate(file.read_bytes().splitlines(), start=1):
+            try:
+                line = json.loads(text)
+            except ValueError:
+                # A crash may have cut the last line of a process; what was decided then was not acted on.
+                continue
+            if not isinstance(line, dict) or line.get("schema") != SCHEMA:
+                raise InputError(f"{file}:{number}: is no line of an audit that this version reads")
+            yield line
+
+
+def input_json(picture: Picture) -> str:
+    """Returns what was decided on as JSON: jobs, nodes and snapshot in Shunter's own terms."""
+    nodes = [
+        [node.name, node.cores, node.memory_mb, node.gpus, node.gpu_type, node.partition]
+        for node in picture.cluster.nodes
+    ]
+    jobs = {name: column.to_list() for name, column in picture.workload.jobs.to_dict().items()}
+    snapshot = json.loads(picture.snapshot.to_json())
+    more = [
+        [row.job.start_s, row.job.end_s, row.job.eligible_s, row.job.status, row.phase.value] for row in picture.rows
+    ]
+    return json.dumps({"schema": SCHEMA, "nodes": nodes, "jobs": jobs, "snapshot": snapshot, "times": more})
+
+
+def read_input(path: Path) -> Picture:
+    """Returns what was decided on, from a file.
+
+    Raises:
+        InputError: It is no such file.
+    """
+    try:
+        told = parse_json(gzip.decompress(path.read_bytes()), str(path))
+        nodes = tuple(Node(*row) for row in told["nodes"])
+        frame = pl.DataFrame(told["jobs"], infer_schema_length=None)
+        workload = Workload.from_frame(frame, name="site", content_sha256="site")
+        snapshot = Snapshot.from_json(json.dumps(told["snapshot"]))
+        rows = _rows(workload, told["times"])
+    except (OSError, EOFError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: is no input of an audit ({error}); take another copy") from None
+    cluster = Cluster.from_nodes(nodes, "site")
+    down = np.asarray(snapshot.down, bool)
+    site_nodes = tuple(
+        SiteNode(node.name, int(node.cores), node.memory_mb, node.gpus, node.gpu_type, is_closed=bool(is_down))
+        for node, is_down in zip(nodes, down, strict=True)
+    )
+    site = Site(snapshot.now_ms / 1000, tuple(row.job for row in rows), site_nodes)
+    return Picture(site, tuple(rows), workload, cluster, snapshot, path.name.partition(".")[0])
+
+
+def _rows(workload: Workload, times: list[list[Any]]) -> list[Row]:
+    states = {Phase.WAITING: State.PENDING, Phase.RUNNING: State.RUNNING}
+    rows = []
+    for one, (start_s, end_s, eligible_s, status, number) in zip(workload.jobs.to_dicts(), times, strict=True):
+        phase = Phase(number)
+        cores = int(one["tasks"] * one["cores_per_task"])
+        job = SiteJob(
+            id=one["job_id"],
+            address=str(one["job_id"]),
+            state=states.get(phase, State.ENDED),
+            submit_s=one["submit_s"],
+            cores=cores,
+            status=status,
+            eligible_s=eligible_s,
+            start_s=start_s,
+            end_s=end_s,
+            requested_s=one["requested_s"],
+            user=one["user"] or "",
+            priority=int(one["priority"] or 0),
+        )
+        shape = Shape(one["tasks"], one["cores_per_task"], one["memory_mb_per_task"], one["gpus_per_task"])
+        rows.append(Row(job, phase, shape))
+    return rows

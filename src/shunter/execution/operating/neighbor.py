@@ -1,0 +1,76 @@
+"""What the cycle asks of whoever speaks to a scheduler: one reading, and the commands that change a job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, Final, Protocol
+
+from shunter.execution.operating.site import Site, SiteJob
+
+MARK: Final = "shunter"
+"""What a job says that Shunter has changed, where its scheduler has a place for such a comment."""
+Value = int | str
+"""Of a knob: a number, or names of nodes."""
+
+
+class Knob(str, Enum):
+    """What of a job is changed."""
+
+    SITE_FACTOR = "site_factor"
+    NICE = "nice"
+    NODES = "nodes"
+    HOLD = "hold"
+
+
+NEUTRAL: Final[dict[Knob, Value]] = {Knob.SITE_FACTOR: 0, Knob.NICE: 0, Knob.NODES: "", Knob.HOLD: 0}
+"""The value of a knob that neither a user nor an administrator has turned."""
+
+
+class Neighbor(Protocol):
+    """A scheduler beside which Shunter works."""
+
+    name: str
+
+    def read(self, *, with_knobs: bool) -> Site:
+        """Returns one reading of all jobs and nodes; with the values of knobs that are asked for separately.
+
+        Raises:
+            SiteError: It does not answer, or its answer makes no sense.
+        """
+
+    def knob(self) -> Knob:
+        """Returns what is turned to nudge a job; where one is refused, another."""
+
+    def refuse(self, knob: Knob) -> None:
+        """Says that a knob may not be turned here."""
+
+    def value(self, job: SiteJob, knob: Knob) -> Value | None:
+        """Returns the present value of a job's knob; None: nobody knows."""
+
+    def look(self, knob: Knob) -> dict[int, Value]:
+        """Returns the present values of a knob, by the ids of jobs that wait: a last look before it is turned.
+
+        Raises:
+            SiteError: The scheduler does not answer, or its answer makes no sense.
+        """
+
+    def commands(self, job: SiteJob, knob: Knob, value: Value, mark: str | None) -> list[list[str]]:
+        """Returns the commands that turn a knob.
+
+        Args:
+            job: Of the latest reading.
+            knob: What to turn.
+            value: What to turn it to.
+            mark: What the job's comment becomes; None: it stays.
+        """
+
+    def run(self, words: Sequence[str]) -> None:
+        """Runs one command that changes something.
+
+        Raises:
+            SiteError: It fails, or takes too long.
+        """
+
+    def usage(self) -> dict[str, Any]:
+        """Returns how often each program was run, and what that took."""

@@ -1,0 +1,99 @@
+"""What an operation tells of itself: status.json for people, metrics.prom for Prometheus. No user is named."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+from shunter.execution.operating.folder import OperationFolder, write_private
+from shunter.execution.operating.site import Site, State
+
+BUCKETS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+"""The bounds of the histogram of latencies."""
+COUNTERS: Final = {
+    "cycles": "Cycles that read the scheduler.",
+    "failed_reads": "Readings that failed.",
+    "failed_cycles": "Cycles that failed for another reason.",
+    "fallbacks": "Decisions in which somebody stood in for the policy.",
+    "guard_hits": "Jobs that the guard against starvation put first.",
+    "changes": "Changes that were made.",
+    "failed_changes": "Changes that failed.",
+    "undone": "Changes that were undone.",
+    "policy_breaker_opened": "How often the breaker of the policy opened.",
+    "scheduler_breaker_opened": "How often the breaker of the scheduler opened.",
+}
+GAUGES: Final = {
+    "up": "1 while the latest reading succeeded.",
+    "mode": "0 off, 1 observe, 2 nudge, 3 enforce.",
+    "held": "Jobs that are changed now.",
+    "candidates": "Jobs that only wait for room or for their turn.",
+    "running": "Jobs that run.",
+    "disagreement": "The share of pairs that the policy orders unlike the scheduler.",
+    "oldest_wait_s": "How long the oldest candidate has waited.",
+    "read_seconds": "How long the latest reading took.",
+    "period_seconds": "From one reading to the next, as it is now.",
+}
+
+
+class Histogram:
+    """Counts latencies."""
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BUCKETS_S) + 1)
+        self.total_s = 0.0
+
+    def see(self, seconds: float) -> None:
+        """Counts one."""
+        self.counts[bisect_left(BUCKETS_S, seconds)] += 1
+        self.total_s += seconds
+
+
+def site_numbers(site: Site) -> dict[str, Any]:
+    """Returns the numbers that a reading tells."""
+    candidates = site.candidates
+    return {
+        "candidates": len(candidates),
+        "running": sum(job.state == State.RUNNING for job in site.jobs),
+        "waiting_for": dict(Counter(job.barrier or job.reason or "None" for job in site.pending)),
+        "oldest_wait_s": max((site.now_s - job.submit_s for job in candidates), default=0.0),
+        "read_seconds": round(site.seconds, 4),
+    }
+
+
+def write_status(folder: OperationFolder, status: Mapping[str, Any], latency: Histogram) -> None:
+    """Writes both files."""
+    write_private(folder.status, json.dumps(status, indent=2).encode() + b"\n")
+    write_private(folder.metrics, metrics_text(status, latency).encode())
+
+
+def metrics_text(status: Mapping[str, Any], latency: Histogram) -> str:
+    """Returns the numbers of an operation in the text format of Prometheus."""
+    lines = []
+    for kind, names in (("counter", COUNTERS), ("gauge", GAUGES)):
+        for name, help in names.items():
+            full = f"shunter_operate_{name}" + ("_total" if kind == "counter" else "")
+            lines += [f"# HELP {full} {help}", f"# TYPE {full} {kind}", f"{full} {float(status.get(name) or 0):g}"]
+    lines += _histogram("shunter_operate_decision_seconds", latency)
+    for reason, count in sorted(status.get("waiting_for", {}).items()):
+        lines.append(f'shunter_operate_waiting{{reason="{_label(reason)}"}} {count}')
+    for program, spent in status.get("commands", {}).items():
+        for name in ("runs", "failures", "seconds"):
+            lines.append(f'shunter_operate_command_{name}_total{{program="{_label(program)}"}} {spent[name]:g}')
+    version = f'policy="{_label(status.get("policy", ""))}",sha256="{status.get("policy_sha256", "")[:12]}"'
+    lines.append(f"shunter_operate_policy_info{{{version}}} 1")
+    return "\n".join(lines) + "\n"
+
+
+def _histogram(name: str, latency: Histogram) -> list[str]:
+    lines, below = [f"# TYPE {name} histogram"], 0
+    for bound, count in zip((*map(str, BUCKETS_S), "+Inf"), latency.counts, strict=True):
+        below += count
+        lines.append(f'{name}_bucket{{le="{bound}"}} {below}')
+    return [*lines, f"{name}_sum {latency.total_s:g}", f"{name}_count {below}"]
+
+
+def _label(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", " ")

@@ -1,0 +1,151 @@
+"""``shunter operate`` as operators use it, beside programs that answer as Slurm's do."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Command
+
+CONFIG = "SelectTypeParameters    = CR_CORE\nPriorityType            = priority/multifactor\n"
+
+
+class Pretended:
+    """Programs that print what files hold, and write down what they are told to change."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        self.told = folder / "told"
+        # Setting a site factor is what sprio tells from then on.
+        scripts = {
+            "squeue": f"cat {folder}/jobs",
+            "sinfo": f"cat {folder}/nodes",
+            "sprio": f"cat {folder}/factors",
+            "scontrol": f'[ "$1" = show ] && {{ printf "{CONFIG}"; exit; }}; echo "$*" >> {self.told}',
+        }
+        for name, text in scripts.items():
+            (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+            (folder / name).chmod(0o755)
+        nodes = [{"name": "n1", "cpus": 2, "real_memory": 1, "state": "idle", "partitions": ["main"]}]
+        (folder / "nodes").write_text(json.dumps({"nodes": nodes}))
+        self.write({})
+
+    def write(self, factors: dict[int, int]) -> None:
+        """Writes what the programs tell: one job that runs, three that wait."""
+        now = int(time.time())
+        told = {"user_name": "ann", "partition": "main", "submit_time": now - 90, "eligible_time": now - 90, "cpus": 2}
+        jobs = [{"job_id": 1, "job_state": "RUNNING", "nodes": "n1", "start_time": now - 60, "time_limit": 60, **told}]
+        for id, minutes in ((2, 9), (3, 1), (4, 5)):
+            waits = {"job_state": "PENDING", "state_reason": "Priority", "priority": 100 + factors.get(id, 0)}
+            mark = "shunter" if factors.get(id) else ""
+            jobs.append({"job_id": id, "time_limit": minutes, "admin_comment": mark, **waits, **told})
+        (self.folder / "jobs").write_text(json.dumps({"jobs": jobs}))
+        (self.folder / "factors").write_text("".join(f"{id} {factors.get(id, 0)}\n" for id in (2, 3, 4)))
+
+    def commands(self) -> list[str]:
+        """Returns what was changed."""
+        return self.told.read_text().splitlines() if self.told.exists() else []
+
+
+@pytest.fixture
+def slurm(tmp_path: Path) -> Pretended:
+    """Programs that answer as Slurm's do."""
+    return Pretended(tmp_path / "programs")
+
+
+@pytest.fixture
+def operate(tmp_path: Path, slurm: Pretended, shunter: Command) -> Command:
+    """The command line of an operation beside them."""
+    config = tmp_path / "operate.toml"
+    # Where other tests keep the machine busy, a decision may take longer than usual.
+    config.write_text(f'programs = "{slurm.folder}"\ndeadline_s = 30.0\n')
+
+    def run(verb: str, *words: object) -> object:
+        more = ("--config", config) if verb == "slurm" else ()
+        return shunter("operate", verb, "--state", tmp_path / "state", *more, *words)
+
+    return run  # type: ignore[return-value]
+
+
+def test_observing_nudging_and_undoing(operate: Command, slurm: Pretended, tmp_path: Path, shunter: Command) -> None:
+    seen = operate("slurm", "--policy", "sjf", "--once")
+    assert "slurm has 2, 3, 4; sjf has 3, 4, 2 (67% of pairs the other way round)" in seen.out
+    assert "sjf would start now: nobody" in seen.out
+    assert slurm.commands() == []
+    dry = operate("slurm", "--policy", "sjf", "--once", "--mode", "nudge", "--dry-run")
+    shown = [line.partition("scontrol ")[2] for line in dry.out.splitlines() if "scontrol" in line]
+    assert shown == ["update JobId=2 SiteFactor=-50 AdminComment=shunter"], "the other two stand in order already"
+    assert slurm.commands() == []
+    assert operate("slurm", "--policy", "sjf", "--once", "--mode", "nudge").code == 0
+    assert slurm.commands() == shown
+    factors = {int(line.split()[1][6:]): int(line.split()[2].partition("=")[2]) for line in slurm.commands()}
+    slurm.write(factors)
+    status = operate("status")
+    assert "Mode      nudge" in status.out
+    assert f"Changed   {len(factors)} now" in status.out
+    assert operate("status", "--json").json()["decisions"] == 1
+    assert operate("undo").out == f"Undone: {len(factors)} change{'' if len(factors) == 1 else 's'}\n"
+    undone = [line for line in slurm.commands() if line.endswith("SiteFactor=0 AdminComment=")]
+    assert len(undone) == len(factors)
+    slurm.write({})
+    again = shunter("operate", "replay", tmp_path / "state" / "audit.jsonl", "--policy", "sjf")
+    assert again.code == 0
+    assert "3 decided again, 0 failed" in again.out
+    assert "first job 100%, pairs of jobs 100%, starts 100%" in again.out
+    worse = shunter("operate", "replay", tmp_path / "state" / "audit.jsonl", "--policy", "ljf", "--json")
+    assert worse.code == 1
+    told = json.loads(worse.out)
+    assert not told["is_better"]
+    assert told["simulated"]["ljf"]["mean_wait_s"] > told["simulated"]["sjf"]["mean_wait_s"]
+    metrics = (tmp_path / "state" / "metrics.prom").read_text()
+    assert 'shunter_operate_decision_seconds_bucket{le="+Inf"} 1' in metrics
+    assert "ann" not in metrics
+    assert all(os.stat(path).st_mode & 0o777 == 0o640 for path in (tmp_path / "state").glob("*.*"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("slurm", "--mode", "advise"), "unknown mode 'advise'; the known ones are off, observe, nudge, enforce"),
+        (("slurm", "--mode", "enforce"), "add --i-understand"),
+        (("slurm", "--mode", "enforce", "--i-understand"), "mode enforce needs an allow-list"),
+        (("slurm", "--policy", "sfj"), "did you mean 'sjf'?"),
+        (("slurm", "--policy", "srtf"), "stops running jobs"),
+        (("slurm", "--history", "no-such.log"), "no-such.log"),
+        (("undo",), "there is no such folder"),
+        (("status",), "there is no such folder"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(operate: Command, words: tuple[str, ...], said: str) -> None:
+    answer = operate(words[0], *words[1:])
+    assert said in answer.err
+    assert (answer.code, len(answer.err.splitlines())) == (2, 1)
+
+
+def test_python_that_a_file_names_is_run_only_if_it_is_trusted(
+    operate: Command, slurm: Pretended, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.py"
+    score = "    def score(self, queue):\n        return -queue.requested_s\n"
+    own.write_text(f"import shunter\n\n\nclass Own(shunter.Policy):\n{score}")
+    config = tmp_path / "operate.toml"
+    config.write_text(f'{config.read_text()}policy = "{own}"\n')
+    assert "which is Python that would be run" in operate("slurm", "--once").err
+    assert operate("slurm", "--once", "--trust").code == 0
+    assert json.loads((tmp_path / "state" / "audit.jsonl").read_text())["order"] == [2, 4, 3]
+    config.chmod(0o666)
+    assert "everybody may write it" in operate("slurm", "--once", "--trust").err
+
+
+def test_an_audit_that_is_none_is_told(shunter: Command, tmp_path: Path) -> None:
+    audit = tmp_path / "audit.jsonl"
+    assert "there is no such file" in shunter("operate", "replay", audit, "--policy", "sjf").error()
+    audit.write_text('{"hello": 1}\n')
+    assert "is no line of an audit" in shunter("operate", "replay", audit, "--policy", "sjf").error()
+    audit.write_text('{"schema": 1, "input_sha256": "00"}\n')
+    assert "nothing of it can be decided again" in shunter("operate", "replay", audit, "--policy", "sjf").error()

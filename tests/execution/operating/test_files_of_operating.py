@@ -1,0 +1,150 @@
+"""The journal, the audit, the configuration, the lock and the switch: they last, and what is wrong is told."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from shunter.checks import declarations
+from shunter.errors import InputError
+from shunter.execution.operating.audit import Audit, audit_lines, read_input
+from shunter.execution.operating.configuration import Configuration, Configured, read_configuration
+from shunter.execution.operating.ended_jobs import EndedJobs
+from shunter.execution.operating.folder import OperationFolder
+from shunter.execution.operating.judge import Judge, verdict_of
+from shunter.execution.operating.modes import Mode
+from shunter.execution.operating.neighbor import Knob
+from shunter.execution.operating.picture import picture_of
+from shunter.execution.operating.undo_journal import UndoJournal
+from shunter.policies.scheduler import resolve_scheduler
+from tests.execution.operating.sites import running, site, waiting
+from tests.support import PROJECT, trace
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> OperationFolder:
+    """The folder of an operation."""
+    made = OperationFolder(tmp_path / "state")
+    made.make()
+    return made
+
+
+def test_a_journal_tells_the_next_process_what_is_held(folder: OperationFolder) -> None:
+    journal = UndoJournal(folder, "slurm", "/usr/bin")
+    task = waiting(7, array=5)
+    journal.set([(waiting(5, array=5), Knob.SITE_FACTOR, 0, 300), (waiting(6), Knob.NICE, 0, -4)], 1.0)
+    journal.set([(waiting(5, array=5), Knob.SITE_FACTOR, 300, 400)], 2.0)
+    journal.set([(waiting(5, array=5), Knob.SITE_FACTOR, 400, 500)], 3.0)
+    again = UndoJournal(folder, "slurm", "/usr/bin")
+    held = again.of(task, Knob.SITE_FACTOR)
+    assert held is not None
+    assert (held.old, held.values) == (0, [400, 500]), "a task that leaves its array has what that had"
+    again.close([held])
+    again.disown(again.all[0])
+    assert [(one.job, one.is_foreign) for one in UndoJournal(folder, "slurm", "").all] == [(6, True)]
+    assert len(again) == 0
+    assert os.stat(folder.journal).st_mode & 0o777 == 0o640
+
+
+def test_half_a_line_was_never_acted_on_and_a_damaged_one_is_told(folder: OperationFolder) -> None:
+    UndoJournal(folder, "slurm", "").set([(waiting(5), Knob.SITE_FACTOR, 0, 300)], 1.0)
+    with folder.journal.open("ab") as file:
+        file.write(b'{"op": "set", "job": 9, "kn')
+    assert [held.job for held in UndoJournal(folder, "slurm", "").all] == [5]
+    folder.journal.write_text('{"op": "set"}\n')
+    with pytest.raises(InputError, match=r"held\.jsonl:1: is no line of a journal"):
+        UndoJournal(folder, "slurm", "")
+    folder.journal.write_text('{"op": "head", "scheduler": "lsf", "programs": ""}\n')
+    with pytest.raises(InputError, match="was written beside lsf"):
+        UndoJournal(folder, "slurm", "")
+
+
+def test_a_second_process_is_refused_and_the_switch_is_seen(folder: OperationFolder) -> None:
+    folder.lock()
+    with pytest.raises(InputError, match=f"process {os.getpid()} operates here already"):
+        OperationFolder(folder.path).lock()
+    folder.unlock()
+    OperationFolder(folder.path).lock()
+    assert not folder.is_switched_off
+    folder.switch.touch()
+    assert folder.is_switched_off
+
+
+def test_an_audit_is_rotated_and_read_in_order(folder: OperationFolder) -> None:
+    audit = Audit(folder, most_mb=0.0001, most_files=2, inputs_mb=1)
+    for number in range(12):
+        audit.append({"cycle": number, "text": "x" * 60})
+    told = [line["cycle"] for line in audit_lines(folder.audit)]
+    assert told == list(range(told[0], 12))
+    assert sorted(path.name for path in folder.path.glob("audit*")) == ["audit.jsonl", "audit.jsonl.1", "audit.jsonl.2"]
+    with folder.audit.open("ab") as file:
+        file.write(b'{"schema": 1, "cyc')
+    assert [line["cycle"] for line in audit_lines(folder.audit)] == told, "a line that was cut off says nothing"
+
+
+def test_what_was_decided_on_is_read_back_as_it_was(folder: OperationFolder) -> None:
+    jobs = [running(1, ("n1", 2), gpus=1, devices={"n1": [1]}), waiting(2, 9), waiting(3, 1, cores=8, tasks=8)]
+    picture = picture_of(site(*jobs), [])
+    audit = Audit(folder, 1, 1, inputs_mb=1)
+    audit.keep(picture)
+    again = read_input(folder.inputs / f"{picture.sha256}.json.gz")
+    scheduler = resolve_scheduler(policy="sjf")
+    assert verdict_of(again, scheduler) == verdict_of(picture, scheduler)
+    assert again.sha256 == picture.sha256
+    small = Audit(folder, 1, 1, inputs_mb=1e-6)
+    small.keep(picture_of(site(waiting(8)), []))
+    assert len(list(folder.inputs.iterdir())) == 1, "the oldest go"
+
+
+def test_a_configuration_says_what_is_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "operate.toml"
+    file.write_text('polcy = "sjf"\n')
+    with pytest.raises(InputError, match=r"unknown key 'polcy'; did you mean 'policy'"):
+        read_configuration(file, {})
+    file.write_text('period_s = "1h"\nmost_period_s = "2h"\nusers = ["ann"]\n')
+    told = read_configuration(file, {"policy": "sjf", "period_s": 5.0})
+    assert (told.period_s, told.policy, told.users) == (3600, "sjf", ("ann",)), "what the file says holds"
+    for wrong in ({"canary_percent": 101.0}, {"mode": "advise"}, {"period_s": 900.0}, {"most_nudge": 0}):
+        with pytest.raises(InputError):
+            Configuration(**wrong)
+
+
+def test_a_file_lowers_the_mode_and_never_raises_it(tmp_path: Path) -> None:
+    file = tmp_path / "operate.toml"
+    file.write_text('mode = "enforce"\nusers = ["ann"]\n')
+    configured = Configured(file, {"policy": "sjf"}, Mode.NUDGE)
+    assert configured.mode.word == "nudge"
+    file.write_text('mode = "off"\n')
+    assert configured.renew()
+    assert configured.mode.word == "off"
+    file.write_text("mode = 7\n")
+    assert not configured.renew()
+    assert "mode is 7" in configured.trouble
+    assert configured.mode.word == "off"
+
+
+def test_history_comes_from_a_log_of_sacct() -> None:
+    ended = EndedJobs(str(trace("slurm/xdmod/phillips.log.gz")))
+    jobs = ended.see(site())
+    assert len(jobs) > 3000
+    assert all(job.submit_s <= (job.start_s or 0) <= (job.end_s or 0) for job in jobs)
+    verdict = Judge(Configuration(policy="sjf", estimate="posterior", deadline_s=30.0)).decide(
+        picture_of(site(waiting(10**9, user=jobs[-1].user), waiting(10**9 + 1)), jobs)
+    )
+    assert not verdict.fallback
+    assert len(verdict.starts) == 2
+
+
+def test_the_page_has_every_key_with_its_meaning_and_default() -> None:
+    page = (PROJECT / "docs" / "operating.md").read_text(encoding="utf-8")
+    for name, said in declarations(Configuration).items():
+        value = getattr(Configuration(), name)
+        shown = f"{value:g}" if isinstance(value, float) else {None: "none", "": '""', (): "[]"}.get(value, str(value))
+        assert f"| `{name}` | {said.help} | {shown} |" in page
+
+
+def test_the_example_of_a_configuration_is_one() -> None:
+    told = read_configuration(PROJECT / "deploy" / "operate.toml", {})
+    assert (told.mode, told.max_wait_s) == ("nudge", 604_800)

@@ -1,0 +1,1 @@
+"""Beside a real Slurm, and on what other versions print."""

@@ -1,0 +1,74 @@
+"""An operation beside a real Slurm, for tests."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from shunter.execution.operating.configuration import Configured
+from shunter.execution.operating.folder import OperationFolder
+from shunter.execution.operating.modes import Mode
+from shunter.execution.operating.operation import Operation
+from shunter.execution.operating.undoing import undo_all
+from shunter.execution.slurm.neighbor import Slurm
+from shunter.execution.slurm.programs import Programs
+from tests.execution.slurm.real_slurm import RealSlurm
+
+
+class Beside:
+    """An operation in this process, or one of its own, with a folder of its own."""
+
+    def __init__(self, slurm: RealSlurm, path: Path) -> None:
+        self.slurm = slurm
+        self.folder = OperationFolder(path / "state")
+        self.config = path / "operate.toml"
+        self.said: list[str] = []
+        self.neighbor = Slurm(Programs(timeout_s=3))
+        self.process: subprocess.Popen[str] | None = None
+
+    def make(
+        self,
+        mode: str = "nudge",
+        *,
+        is_dry: bool = False,
+        ceiling: Mode = Mode.ENFORCE,
+        **said: Any,  # noqa: ANN401 - of the configuration
+    ) -> Operation:
+        """Returns an operation; its folder is locked by nobody."""
+        self.folder.make()
+        configured = Configured(None, {"policy": "sjf", "mode": mode, **said}, ceiling)
+        return Operation(self.neighbor, configured, self.folder, is_dry=is_dry, tell=self.said.append)
+
+    def start(self, *words: str, mode: str = "nudge") -> None:
+        """Starts a process of its own."""
+        told = ["operate", "slurm", "--policy=sjf", f"--mode={mode}", f"--state={self.folder.path}", "--period=0.3"]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "shunter", *told, *words],
+            env=self.slurm.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> str:
+        """Ends the process; returns what it said."""
+        assert self.process is not None
+        self.process.send_signal(number)
+        said, _ = self.process.communicate(timeout=60)
+        return said
+
+    def audit(self) -> list[dict[str, Any]]:
+        """Returns the lines of the audit."""
+        return [json.loads(line) for line in self.folder.audit.read_text().splitlines()]
+
+    def status(self) -> dict[str, Any]:
+        """Returns the status."""
+        told: dict[str, Any] = json.loads(self.folder.status.read_text())
+        return told
+
+    def undo(self) -> int:
+        """Undoes everything; returns how many changes that took."""
+        changes, left = undo_all(self.folder, self.neighbor, is_dry=False, tell=self.said.append)
+        assert left == 0
+        return len(changes)
