@@ -17,23 +17,47 @@ impl Simulation {
             let Some(instant_ms) = self.next_instant_ms() else {
                 return std::mem::take(&mut self.clock.undecided) && !self.waiting.queue.is_empty();
             };
-            // From here on a decision is due because something happens, not because of what was done from outside.
-            self.clock.undecided = false;
-            self.move_clock(instant_ms);
-            while self.next_end_ms().is_some_and(|end_ms| end_ms <= instant_ms) {
-                self.complete_next();
-            }
-            // A job that ends as its node fails has ended; one that arrives then finds the node down.
-            self.change_nodes(instant_ms);
-            while self.next_submit_ms().is_some_and(|submit_ms| submit_ms <= instant_ms) {
-                self.arrive();
-            }
-            self.settle();
-            self.put_starving_first();
+            self.happen(instant_ms);
             if !self.waiting.queue.is_empty() {
                 return true;
             }
         }
+    }
+
+    /// Makes every decision that is due before an instant, and stops at it: what happens then has happened, and nothing
+    /// of it is decided.
+    pub fn run_until(&mut self, instant_ms: i64) -> Result<(), String> {
+        if matches!(self.setup.config.dispatch, Dispatch::Committed { .. }) {
+            return Err("a committed rule goes from event to event; it cannot be stopped at a time".to_string());
+        }
+        if instant_ms < self.now_ms() {
+            return Err(format!("the time {instant_ms} ms is before that of the simulation, {} ms", self.now_ms()));
+        }
+        while let Some(next_ms) = self.next_instant_ms().filter(|&next_ms| next_ms < instant_ms) {
+            self.happen(next_ms);
+            if !self.waiting.queue.is_empty() {
+                self.dispatch(None);
+            }
+        }
+        self.happen(instant_ms);
+        Ok(())
+    }
+
+    /// The clock moves to an instant, before which nothing happens, and all happens that is due then.
+    fn happen(&mut self, instant_ms: i64) {
+        // From here on a decision is due because something happens, not because of what was done from outside.
+        self.clock.undecided = false;
+        self.move_clock(instant_ms);
+        while self.next_end_ms().is_some_and(|end_ms| end_ms <= instant_ms) {
+            self.complete_next();
+        }
+        // A job that ends as its node fails has ended; one that arrives then finds the node down.
+        self.change_nodes(instant_ms);
+        while self.next_submit_ms().is_some_and(|submit_ms| submit_ms <= instant_ms) {
+            self.arrive();
+        }
+        self.settle();
+        self.put_starving_first();
     }
 
     /// Whether anything is to come.
