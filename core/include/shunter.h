@@ -190,6 +190,20 @@ enum ShunterDependency {
     SHUNTER_DEPENDENCY_FOLLOWS = 4      /* it has ended: only then is the job submitted, whatever its submit time */
 };
 
+/* Where the run times of jobs come from in futures. */
+enum ShunterRunTimes {
+    SHUNTER_RUN_TIMES_DRAWN = 0,     /* from what is known of jobs like them */
+    SHUNTER_RUN_TIMES_REQUESTED = 1, /* each job runs as long as it asked for; drawn for jobs that asked for nothing */
+    SHUNTER_RUN_TIMES_LOGGED = 2     /* as the table says: nobody knows that */
+};
+
+/* Where jobs to come are from in futures. */
+enum ShunterArrivals {
+    SHUNTER_ARRIVALS_RECENT = 0, /* they are like those of the last four weeks */
+    SHUNTER_ARRIVALS_NOBODY = 1, /* nobody comes */
+    SHUNTER_ARRIVALS_LOGGED = 2  /* those of the table: nobody knows that */
+};
+
 /* Why a job can never run here. */
 enum ShunterRejectReason {
     SHUNTER_REJECT_NONE = 0,              /* it can */
@@ -401,6 +415,17 @@ typedef struct ShunterConditions {
     const ShunterRules *rules;    /* or null */
 } ShunterConditions;
 
+/* What is asked of futures. */
+typedef struct ShunterForesight {
+    uint64_t seed;       /* where the draws come from */
+    int64_t horizon_ms;  /* how far to look, at most 366 days */
+    double correlation;  /* how far run times of one user's jobs go together, from 0 to 1 */
+    uint32_t futures;    /* how many, at most 1,000,000 */
+    uint32_t threads;    /* how many threads share them */
+    int32_t run_times;   /* enum ShunterRunTimes */
+    int32_t arrivals;    /* enum ShunterArrivals */
+} ShunterForesight;
+
 /* What a simulation is asked to do. Durations are at most 10^12 ms. */
 typedef struct ShunterConfig {
     int32_t policy;                 /* enum ShunterPolicy */
@@ -590,6 +615,26 @@ int32_t shunter_decision_read(uint64_t decision, ShunterDecision *told);
 
 /* Advances and dispatches, at most `most_decisions` times; `over` becomes 1 when nothing more can happen, else 0. */
 int32_t shunter_simulation_run(uint64_t simulation, uint64_t most_decisions, int32_t *over);
+
+/*
+ * Makes all decisions that are due before a time, and stops there: what happens then has happened, and nothing of it is
+ * decided. Committed rules refuse.
+ */
+int32_t shunter_simulation_run_until(uint64_t simulation, int64_t instant_ms);
+
+/*
+ * Tells when these jobs, which must wait or be held, start: a row a future, a column a job; SHUNTER_UNKNOWN: not within
+ * the horizon. A decision is taken to be due now. The simulation stays as it is. `scores`, for the policies that want them, are those of
+ * the simulation's jobs. The answer does not depend on the number of threads.
+ */
+int32_t shunter_simulation_foresee(
+    uint64_t simulation,
+    const double *scores,
+    size_t scores_length,
+    const ShunterForesight *foresight,
+    const uint32_t *jobs,
+    size_t jobs_length,
+    int64_t *start_ms);
 
 /* Moves to the next instant at which a decision is due; `due` becomes 1, or 0 when nothing is to come. */
 int32_t shunter_simulation_advance(uint64_t simulation, int32_t *due);

@@ -7,6 +7,7 @@ pub mod decide;
 pub mod dispatch;
 pub mod envs;
 pub mod ffi;
+pub mod foresee;
 pub mod learn;
 pub mod model;
 pub mod net;

@@ -22,12 +22,17 @@ if TYPE_CHECKING:
     from shunter.model.workload import Workload
     from shunter.policies.own import Placer, Policy, QueueView, Scene
     from shunter.policies.scheduler import resolve
+    from shunter.simulation.asked_job import AskedJob
+    from shunter.simulation.eta import eta
+    from shunter.simulation.foresight import Foresight
     from shunter.simulation.run import simulate
     from shunter.tuning.tune import tune
     from shunter.workloads import read_cluster, read_workload
 
 __all__ = [
+    "AskedJob",
     "Cluster",
+    "Foresight",
     "InputError",
     "Placer",
     "Policy",
@@ -40,6 +45,7 @@ __all__ = [
     "calibrate",
     "compare",
     "compute_metrics",
+    "eta",
     "evaluate",
     "load_policy",
     "read_cluster",
@@ -52,7 +58,9 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AskedJob": "simulation.asked_job",
     "Cluster": "model.cluster",
+    "Foresight": "simulation.foresight",
     "InputError": "errors",
     "Placer": "policies.own",
     "Policy": "policies.own",
@@ -64,6 +72,7 @@ _HOMES = {
     "calibrate": "metrics.calibration_report",
     "compare": "comparison.contest",
     "compute_metrics": "metrics.table",
+    "eta": "simulation.eta",
     "evaluate": "comparison.evaluation",
     "load_policy": "agents.learned_policy",
     "read_cluster": "workloads",

@@ -23,6 +23,7 @@ STRUCTURES = [
     "ShunterDecision",
     "ShunterEnvConfig",
     "ShunterEpisode",
+    "ShunterForesight",
     "ShunterLearned",
     "ShunterLossOptions",
     "ShunterPlaces",
@@ -62,6 +63,7 @@ def header_numbers(header: Any, enum: str) -> dict[str, int]:  # noqa: ANN401 - 
         "TierOrder": "SHUNTER_TIER_ORDER_",
         "SizeBy": "SHUNTER_SIZE_BY_",
         "NetworkKind": "SHUNTER_NETWORK_KIND_",
+        "RunTimes": "SHUNTER_RUN_TIMES_",
     }
     own = prefix.get(enum, f"SHUNTER_{enum.upper()}_")
     return {as_written(name.removeprefix(own)): code for name, code in numbers.items()}

@@ -9,6 +9,7 @@ pub mod config;
 pub mod consultation;
 pub mod decide;
 pub mod environments;
+pub mod foresee;
 pub mod handles;
 pub mod learner;
 pub mod placer;

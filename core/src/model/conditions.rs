@@ -1,7 +1,9 @@
 //! What keeps jobs of a table from waiting for nodes: times, other jobs, arrays; and when they leave the queue.
 
+use std::collections::HashMap;
+
 use crate::model::codes::from_code;
-use crate::model::job::{Fingerprint, MAX_DURATION_MS, MAX_TIME_MS};
+use crate::model::job::{Fingerprint, LikeJob, MAX_DURATION_MS, MAX_TIME_MS};
 
 /// Stands for a time that a job does not have; times may be negative.
 pub(crate) const NO_TIME: i64 = i64::MIN;
@@ -149,6 +151,61 @@ impl Conditions {
             array: numbers(columns.array),
             array_limit: columns.array_limit.iter().map(|&limit| limit as u32).collect(),
         }))
+    }
+
+    /// The conditions of a table that is made of jobs of this one, which has so many: see `Jobs::like`. What a job needs
+    /// of one that is not in that table is no longer needed.
+    pub(crate) fn like(&self, rows: &[LikeJob], same: usize, jobs: usize) -> Result<Option<Self>, String> {
+        const GONE: u32 = u32::MAX;
+        let (mut place, mut groups) = (vec![GONE; jobs], HashMap::new());
+        for (number, row) in rows[..same].iter().enumerate() {
+            place[row.source as usize] = number as u32;
+        }
+        let kept = |row: usize| (row < same).then_some(rows[row].source as usize);
+        let numbers = 0..rows.len();
+        let not_before_ms: Vec<i64> =
+            numbers.clone().map(|row| kept(row).map_or(NO_TIME, |job| self.not_before_ms[job])).collect();
+        let cancel_ms: Vec<i64> = rows.iter().map(|row| row.cancel_ms).collect();
+        let fails: Vec<u8> = rows.iter().map(|row| u8::from(row.fails)).collect();
+        // Groups are numbered anew, since there may be fewer jobs than numbers.
+        let mut renumbered = |group: u32| {
+            let next = groups.len() as i64;
+            *groups.entry(group).or_insert(next)
+        };
+        let group: Vec<i64> = numbers
+            .clone()
+            .map(|row| kept(row).and_then(|job| self.group[job]).map_or(NONE, &mut renumbered))
+            .collect();
+        let single: Vec<u8> =
+            numbers.clone().map(|row| kept(row).map_or(0, |job| u8::from(self.single[job]))).collect();
+        let array: Vec<i64> =
+            numbers.clone().map(|row| kept(row).and_then(|job| self.array[job]).map_or(NONE, i64::from)).collect();
+        let array_limit: Vec<i64> = self.array_limit.iter().map(|&limit| i64::from(limit)).collect();
+        let (mut dependent, mut depends_on, mut dependency) = (Vec::new(), Vec::new(), Vec::new());
+        let mut delay_ms = Vec::new();
+        for (number, row) in (0u32..).zip(&rows[..same]) {
+            for need in self.needs(row.source as usize).iter().filter(|need| place[need.job as usize] != GONE) {
+                dependent.push(number);
+                depends_on.push(place[need.job as usize]);
+                dependency.push(need.kind as u8);
+                delay_ms.push(need.delay_ms);
+            }
+        }
+        let columns = ConditionColumns {
+            not_before_ms: &not_before_ms,
+            cancel_ms: &cancel_ms,
+            fails: &fails,
+            dependent: &dependent,
+            depends_on: &depends_on,
+            dependency: &dependency,
+            delay_ms: &delay_ms,
+            group: &group,
+            single: &single,
+            array: &array,
+            array_limit: &array_limit,
+        };
+        // This table has conditions, and so has that one, whether its rows say something or limits hold them.
+        Conditions::new(&columns, rows.len(), true)
     }
 
     /// The time before which a job may not wait for nodes.

@@ -4,7 +4,7 @@
 pub(crate) const WEEK_MS: i64 = 604_800_000;
 
 /// When in the week something holds; times are counted from the beginning of the week.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Hours {
     /// From a time up to another; one may reach into the next week.
     stretches: Vec<(i64, i64)>,

@@ -1,7 +1,7 @@
 //! Jobs: a table of requests, its columns checked once.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::model::conditions::{ConditionColumns, Conditions};
 use crate::model::peaks::{asked, Amounts};
@@ -127,6 +127,19 @@ impl Columns<'_> {
     }
 }
 
+/// A job of a table that is made from another: like one of that table, but for these.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LikeJob {
+    /// The job of the other table.
+    pub(crate) source: u32,
+    pub(crate) submit_ms: i64,
+    pub(crate) run_ms: i64,
+    /// When it leaves if it has not started, or `NO_TIME`.
+    pub(crate) cancel_ms: i64,
+    /// It does not end well.
+    pub(crate) fails: bool,
+}
+
 /// A checked table of jobs in the order of their submit times.
 #[derive(Debug)]
 pub struct Jobs {
@@ -141,7 +154,7 @@ pub struct Jobs {
     /// The distinct shapes, those with the fewest cores first.
     pub shapes: Vec<Shape>,
     /// How many cores each shape needs.
-    pub shape_cores: ShapeCores,
+    pub shape_cores: Arc<ShapeCores>,
     /// What keeps jobs from waiting for nodes, where anything does.
     pub conditions: Option<Conditions>,
     /// What the site lets start, where it has rules.
@@ -222,9 +235,42 @@ impl Jobs {
             known_runs: WindowCache::default(),
             classes: OnceLock::new(),
             shape_tree: OnceLock::new(),
-            shape_cores: ShapeCores::new(shapes.iter().map(Shape::total_cores_milli).collect()),
+            shape_cores: Arc::new(ShapeCores::new(shapes.iter().map(Shape::total_cores_milli).collect())),
             shape,
             shapes,
+        })
+    }
+
+    /// A table of jobs like those of this one, in the order of their submit times. The first `same` are the very jobs of
+    /// this table, and what they wait for is, too; the others wait for nobody.
+    pub(crate) fn like(&self, rows: &[LikeJob], same: usize) -> Result<Self, String> {
+        let sources = || rows.iter().map(|row| row.source as usize);
+        let conditions = self.conditions.as_ref().map(|own| own.like(rows, same, self.len())).transpose()?;
+        Ok(Jobs {
+            submit_ms: rows.iter().map(|row| row.submit_ms).collect(),
+            run_ms: rows.iter().map(|row| row.run_ms).collect(),
+            requested_ms: sources().map(|job| self.requested_ms[job]).collect(),
+            shape: sources().map(|job| self.shape[job]).collect(),
+            shapes: self.shapes.clone(),
+            shape_cores: self.shape_cores.clone(),
+            conditions: conditions.flatten(),
+            rules: self.rules.as_ref().map(|rules| rules.like(rows)),
+            tiers_above: match self.has_tiers() {
+                true => sources().map(|job| self.tiers_above[job]).collect(),
+                false => Vec::new(),
+            },
+            // It lives as long as a forecast, and is never saved.
+            fingerprint: self.fingerprint,
+            user: sources().map(|job| self.user[job]).collect(),
+            users: self.users,
+            unknown_user: self.unknown_user,
+            logged_wait_ms: sources().map(|job| self.logged_wait_ms[job]).collect(),
+            by_logged_end: OnceLock::new(),
+            known: WindowCache::default(),
+            known_runs: WindowCache::default(),
+            // What is asked for most often is what it is in this table, however many jobs are in the new one.
+            classes: OnceLock::from(self.classes().to_vec()),
+            shape_tree: OnceLock::new(),
         })
     }
 

@@ -3,6 +3,7 @@
 use crate::model::closures::{Closures, Window};
 use crate::model::conditions::Lists;
 use crate::model::hours::{Hours, WEEK_MS};
+use crate::model::job::LikeJob;
 use crate::model::rule_columns::RuleColumns;
 
 /// What a job takes of a counter.
@@ -12,7 +13,7 @@ pub(crate) struct Take {
     pub(crate) amount: i64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Counter {
     capacity: i64,
     /// Which hours it binds in; none: always.
@@ -69,6 +70,30 @@ impl Rules {
             settled_ms: windows.iter().map(Window::settled_ms).max(),
             last_node: columns.closed_node.iter().copied().max(),
         }))
+    }
+
+    /// The rules for a table that is made of jobs of this one: see `Jobs::like`.
+    pub(crate) fn like(&self, rows: &[LikeJob]) -> Self {
+        let of = |lists: &Lists<Take>| {
+            let takes = |(row, job): (u32, &LikeJob)| {
+                lists.of(job.source as usize).iter().map(move |&take| (row, take)).collect::<Vec<_>>()
+            };
+            let all: Vec<(u32, Take)> = (0..).zip(rows).flat_map(takes).collect();
+            Lists::new(rows.len(), all.into_iter())
+        };
+        let class = |job: &LikeJob| self.class.get(job.source as usize).copied();
+        Rules {
+            takes: of(&self.takes),
+            queued: of(&self.queued),
+            class: rows.iter().filter_map(class).collect(),
+            week_offset_ms: self.week_offset_ms,
+            hours: self.hours.clone(),
+            counters: self.counters.clone(),
+            queued_capacity: self.queued_capacity.clone(),
+            closures: self.closures.clone(),
+            settled_ms: self.settled_ms,
+            last_node: self.last_node,
+        }
     }
 
     /// Whether they say anything of when a job may start that waits for nodes.

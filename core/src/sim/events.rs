@@ -8,6 +8,13 @@ use crate::sim::gate::Gate;
 use crate::sim::job_state::Phase;
 use crate::sim::simulation::Simulation;
 
+/// The next time at which something happens.
+struct Next {
+    instant_ms: i64,
+    /// Whether it is only hours or windows of the site that begin or end.
+    is_quiet: bool,
+}
+
 impl Simulation {
     /// Moves to the next instant at which a decision is due: completions, then arrivals. False: nothing is to come.
     pub fn advance(&mut self) -> bool {
@@ -15,36 +22,65 @@ impl Simulation {
             return committed::advance(self, backfill);
         }
         loop {
-            let other_ms = self.next_other_ms();
-            let Some(instant_ms) = earlier(other_ms, self.next_rule_ms(other_ms.is_none())) else {
+            let Some(next) = self.next_instant() else {
                 return std::mem::take(&mut self.clock.undecided) && !self.waiting.queue.is_empty();
             };
-            // From here on a decision is due because something happens, not because of what was done from outside.
-            self.clock.undecided = false;
-            self.move_clock(instant_ms);
-            if other_ms == Some(instant_ms) {
-                self.clock.quiet_since_ms = instant_ms;
-            }
-            while self.next_end_ms().is_some_and(|end_ms| end_ms <= instant_ms) {
-                self.complete_next();
-            }
-            // A job that ends as its node fails has ended; one that arrives then finds the node down.
-            self.change_nodes(instant_ms);
-            while self.next_submit_ms().is_some_and(|submit_ms| submit_ms <= instant_ms) {
-                self.arrive();
-            }
-            self.settle();
-            self.put_starving_first();
+            self.happen(next);
             if !self.waiting.queue.is_empty() {
                 return true;
             }
         }
     }
 
+    /// Makes every decision that is due before an instant, and stops at it: what happens then has happened, and nothing
+    /// of it is decided.
+    pub fn run_until(&mut self, instant_ms: i64) -> Result<(), String> {
+        if matches!(self.setup.config.dispatch, Dispatch::Committed { .. }) {
+            return Err("a committed rule goes from event to event; it cannot be stopped at a time".to_string());
+        }
+        if instant_ms < self.now_ms() {
+            return Err(format!("the time {instant_ms} ms is before that of the simulation, {} ms", self.now_ms()));
+        }
+        while let Some(next) = self.next_instant().filter(|next| next.instant_ms < instant_ms) {
+            self.happen(next);
+            if !self.waiting.queue.is_empty() {
+                self.dispatch(None);
+            }
+        }
+        self.happen(Next { instant_ms, is_quiet: false });
+        Ok(())
+    }
+
+    /// The clock moves to an instant, before which nothing happens, and all happens that is due then.
+    fn happen(&mut self, next: Next) {
+        let Next { instant_ms, is_quiet } = next;
+        // From here on a decision is due because something happens, not because of what was done from outside.
+        self.clock.undecided = false;
+        self.move_clock(instant_ms);
+        if !is_quiet {
+            self.clock.quiet_since_ms = instant_ms;
+        }
+        while self.next_end_ms().is_some_and(|end_ms| end_ms <= instant_ms) {
+            self.complete_next();
+        }
+        // A job that ends as its node fails has ended; one that arrives then finds the node down.
+        self.change_nodes(instant_ms);
+        while self.next_submit_ms().is_some_and(|submit_ms| submit_ms <= instant_ms) {
+            self.arrive();
+        }
+        self.settle();
+        self.put_starving_first();
+    }
+
     /// Whether anything is to come.
     pub(crate) fn has_event(&mut self) -> bool {
+        self.next_instant().is_some()
+    }
+
+    fn next_instant(&mut self) -> Option<Next> {
         let other_ms = self.next_other_ms();
-        other_ms.is_some() || self.next_rule_ms(true).is_some()
+        let instant_ms = earlier(other_ms, self.next_rule_ms(other_ms.is_none()))?;
+        Some(Next { instant_ms, is_quiet: other_ms != Some(instant_ms) })
     }
 
     /// When something happens next, but for hours and windows of the site.

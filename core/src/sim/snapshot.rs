@@ -3,7 +3,7 @@
 use crate::dispatch::contenders::plan_review;
 use crate::model::cluster::RejectReason;
 use crate::model::config::{Config, Dispatch, Policy, SizeBy};
-use crate::model::job::{MAX_DURATION_MS, MAX_TIME_MS};
+use crate::model::job::{MAX_DURATION_MS, MAX_TIME_MS, UNKNOWN};
 use crate::place::placement::{belongs, Placement};
 use crate::sim::failures::NodeEvent;
 use crate::sim::job_state::{Phase, Reservation};
@@ -51,6 +51,23 @@ pub struct JobSnapshot {
     pub limit_ms: Option<i64>,
     /// The number of its latest start: ties among ends go by it; none: starts at one instant go by the jobs' numbers.
     pub start_number: Option<u32>,
+}
+
+impl JobSnapshot {
+    /// Of a job that has not been submitted, nothing is known.
+    pub(crate) fn to_come() -> Self {
+        JobSnapshot {
+            phase: Phase::Future,
+            start_ms: UNKNOWN,
+            end_ms: UNKNOWN,
+            placement: Placement::default(),
+            eligible_ms: None,
+            reserved_ms: None,
+            done_ms: 0,
+            limit_ms: None,
+            start_number: None,
+        }
+    }
 }
 
 /// A run that did not end its job.

@@ -57,6 +57,7 @@ VERBS: Final = {
     "simulate": Verb(COMPARE, "Replay a job log on a cluster under one policy, and measure the schedule."),
     "compare": Verb(COMPARE, "Compare policies, dispatch rules, placements and estimates on the same windows."),
     "what-if": Verb(COMPARE, "Simulate a log with more nodes, more load, another limit or another policy."),
+    "eta": Verb(COMPARE, "Say when waiting jobs will start, and what asking for less would gain."),
     "tune": Verb(LEARN, "Search the weights of a policy on the first days of a log, and judge it on later days."),
     "train": Verb(LEARN, "Train a policy by reinforcement learning, and judge it on later days."),
     "study": Verb(LEARN, "Train variants on logs with several seeds, search settings, and say which is better."),

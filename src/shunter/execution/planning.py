@@ -16,6 +16,7 @@ from shunter.execution.view import USUAL_TIME_S, Plan, SeenJob, View
 from shunter.model.schedule import Phase
 from shunter.model.settings import RUN_TIME
 from shunter.model.snapshot import NO_TIME, UNKNOWN, Snapshot
+from shunter.model.state import State
 from shunter.model.workload import Workload
 from shunter.policies.native import NativePolicy
 from shunter.simulation import Simulation
@@ -101,6 +102,13 @@ def consultation(view: View, options: EnvironmentOptions) -> tuple[list[SeenJob]
     simulation = Simulation(workload, view.cluster, options.scheduler)
     simulation.load(_snapshot(shown, view))
     return shown, Consultation(simulation, workload, options)
+
+
+def state_of(view: View, scheduler: Scheduler) -> tuple[list[SeenJob], State]:
+    """Returns the jobs in the order of the workload's rows, and all that is known of them."""
+    shown = _shown(view, view.waiting)
+    workload = _workload(shown, view.now_s, scheduler)
+    return shown, State(workload, view.cluster, _snapshot(shown, view), scheduler.settings.words())
 
 
 def _shown(view: View, waiting: Iterable[SeenJob]) -> list[SeenJob]:

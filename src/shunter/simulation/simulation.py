@@ -68,6 +68,7 @@ class Simulation:
         self._asked = config.asked
         # Scores of a policy are for the whole table, those of the caller for the jobs of the window.
         given = config.policy.scores[first if scores is None else 0 :]
+        self._given = given
         nodes, jobs = self._tables = open_tables(table, cluster)
         self._handle = opened(
             lib.shunter_simulation_open,
@@ -82,10 +83,16 @@ class Simulation:
 
     @classmethod
     def _from_handle(
-        cls, tables: tuple[Handle, Handle], handle: Handle, asked: AskedPlacer | None = None
+        cls,
+        tables: tuple[Handle, Handle],
+        handle: Handle,
+        asked: AskedPlacer | None = None,
+        given: NDArray[np.float64] | None = None,
     ) -> Simulation:
         simulation = cls.__new__(cls)
         simulation._asked = asked
+        # The core keeps what it needs of scores, except for futures.
+        simulation._given = np.empty(0) if given is None else given
         simulation._tables = tables
         simulation._handle = handle
         return simulation
@@ -140,6 +147,14 @@ class Simulation:
         """Moves to the next instant at which a decision is due; returns False if nothing is to come."""
         return self._flag(lib.shunter_simulation_advance)
 
+    def run_until(self, time_s: float) -> None:
+        """Makes the decisions before a time and stops there: what happens then has happened, and nothing is decided.
+
+        Raises:
+            InputError: The time is over, or the rule is a committed one, which goes from event to event.
+        """
+        self._call(lib.shunter_simulation_run_until, round(time_s * 1000))
+
     def dispatch(self, order: Sequence[int] | NDArray[np.uint32] | None = None) -> None:
         """Decides: starts what the dispatch rule lets start now, by the policy's order or by this one."""
         if order is None:
@@ -172,7 +187,8 @@ class Simulation:
 
     def fork(self) -> Simulation:
         """Returns an independent copy."""
-        return self._from_handle(self._tables, opened(lib.shunter_simulation_fork, self._handle.number), self._asked)
+        copy = opened(lib.shunter_simulation_fork, self._handle.number)
+        return self._from_handle(self._tables, copy, self._asked, self._given)
 
     def serialize(self) -> bytes:
         """Returns the whole state as bytes, for `restore` on the same workload and cluster.
@@ -288,6 +304,10 @@ class Simulation:
         handle = Handle(number[0])
         self.raise_failure()
         return handle
+
+    def foresee(self, *told: Any) -> None:  # noqa: ANN401 - pointers and lengths
+        """Has the core fill in when jobs start in futures; `shunter.simulation.foresight` asks for it."""
+        self._call(lib.shunter_simulation_foresee, pointer(self._given), len(self._given), *told)
 
     def stops(self) -> CoreStops:
         """Returns the runs that did not end their jobs, in the order in which they were stopped."""
