@@ -93,7 +93,7 @@ def audit_lines(path: Path) -> Iterator[dict[str, Any]]:
 def input_json(picture: Picture) -> str:
     """Returns what was decided on as JSON: jobs, nodes and snapshot in Shunter's own terms."""
     nodes = [
-        [node.name, node.cores, node.memory_mb, node.gpus, node.gpu_type, node.partition]
+        [node.name, node.cores, node.memory_mb, node.gpus, node.gpu_type, list(node.partitions)]
         for node in picture.cluster.nodes
     ]
     jobs = {name: column.to_list() for name, column in picture.workload.jobs.to_dict().items()}
@@ -112,7 +112,7 @@ def read_input(path: Path) -> Picture:
     """
     try:
         told = parse_json(gzip.decompress(path.read_bytes()), str(path))
-        nodes = tuple(Node(*row) for row in told["nodes"])
+        nodes = tuple(Node(*row[:-1], partitions=tuple(row[-1])) for row in told["nodes"])
         frame = pl.DataFrame(told["jobs"], infer_schema_length=None)
         workload = Workload.from_frame(frame, name="site", content_sha256="site")
         snapshot = Snapshot.from_json(json.dumps(told["snapshot"]))

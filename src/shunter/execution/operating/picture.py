@@ -170,8 +170,6 @@ def _nodes(site: Site, running: Sequence[Row]) -> tuple[tuple[Node, ...], list[b
             cores[part.node] += math.ceil(part.tasks * row.shape.cores)
             memory[part.node] += math.ceil(part.tasks * (row.shape.memory_mb or 0.0))
             gpus[part.node] += round(part.tasks * row.shape.gpus)
-    # A job may name one partition only: where a node is in several, the partitions are left out.
-    has_several = any(len(node.partitions) > 1 for node in site.nodes)
     nodes, is_down = [], []
     for number, node in enumerate(site.nodes):
         is_used = cores[number] > 0
@@ -188,7 +186,7 @@ def _nodes(site: Site, running: Sequence[Row]) -> tuple[tuple[Node, ...], list[b
                 memory_mb,
                 most_gpus,
                 node.gpu_type if most_gpus else None,
-                node.partitions[0] if node.partitions and not has_several else None,
+                node.partitions,
             )
         )
         is_down.append(node.is_closed and not is_used)
@@ -224,7 +222,7 @@ def _workload(rows: Sequence[Row], now_s: float, cluster: Cluster) -> Workload:
     # Where a job is that runs, nobody asks whether it may be there.
     is_free = [row.phase != Phase.WAITING for row in rows]
     named = [
-        job.partitions[0] if not free and len(job.partitions) == 1 and cluster.partitions else None
+        ",".join(job.partitions) if not free and job.partitions and cluster.partitions else None
         for job, free in zip(jobs, is_free, strict=True)
     ]
     gpu_types = [None if free else job.gpu_type for job, free in zip(jobs, is_free, strict=True)]
