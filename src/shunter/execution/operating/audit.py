@@ -112,7 +112,7 @@ def read_input(path: Path) -> Picture:
     """
     try:
         told = parse_json(gzip.decompress(path.read_bytes()), str(path))
-        nodes = tuple(Node(*row[:-1], partitions=tuple(row[-1])) for row in told["nodes"])
+        nodes = tuple(Node(*row[:5], tuple(row[5])) for row in told["nodes"])
         frame = pl.DataFrame(told["jobs"], infer_schema_length=None)
         workload = Workload.from_frame(frame, name="site", content_sha256="site")
         snapshot = Snapshot.from_json(json.dumps(told["snapshot"]))
