@@ -104,6 +104,11 @@ def input_json(picture: Picture) -> str:
     return json.dumps({"schema": SCHEMA, "nodes": nodes, "jobs": jobs, "snapshot": snapshot, "times": more})
 
 
+def _node(row: list[Any]) -> Node:
+    name, cores, memory_mb, gpus, gpu_type, partitions = row
+    return Node(name, cores, memory_mb, gpus, gpu_type, tuple(partitions))
+
+
 def read_input(path: Path) -> Picture:
     """Returns what was decided on, from a file.
 
@@ -112,7 +117,7 @@ def read_input(path: Path) -> Picture:
     """
     try:
         told = parse_json(gzip.decompress(path.read_bytes()), str(path))
-        nodes = tuple(Node(*row[:5], tuple(row[5])) for row in told["nodes"])
+        nodes = tuple(_node(row) for row in told["nodes"])
         frame = pl.DataFrame(told["jobs"], infer_schema_length=None)
         workload = Workload.from_frame(frame, name="site", content_sha256="site")
         snapshot = Snapshot.from_json(json.dumps(told["snapshot"]))
