@@ -75,7 +75,7 @@ def test_nodes_of_the_recorded_texts_are_read() -> None:
     rows.append(BETWEEN.join(["dead", "4", "1000", "gpu:a100:2(S:0)", "hw*", "idle*"]))
     nodes = {node.name: node for node in nodes_of_text("\n".join(rows).encode())}
     assert len(nodes) == 5
-    assert nodes["cs25"].partitions == ("hw", "hw-l", "hw-m", "hw-h", "cdn")
+    assert nodes["cs25"].partitions == ("cdn", "hw", "hw-h", "hw-l", "hw-m")
     assert (nodes["dead"].gpus, nodes["dead"].gpu_type, nodes["dead"].is_closed) == (2, "a100", True)
     assert not nodes["cs31"].is_closed
 

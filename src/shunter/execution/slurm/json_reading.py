@@ -167,6 +167,6 @@ def _node(one: Mapping[str, Any]) -> SiteNode:
         memory_mb=memory_mb if memory_mb is not None and memory_mb > 1 else None,
         gpus=int(gpus),
         gpu_type=gpu_type,
-        partitions=tuple(text(name) for name in partitions) if isinstance(partitions, list) else (),
+        partitions=tuple(sorted(text(name) for name in partitions)) if isinstance(partitions, list) else (),
         is_closed=not CLOSED.isdisjoint(states),
     )

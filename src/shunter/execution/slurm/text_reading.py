@@ -55,7 +55,8 @@ def nodes_of_text(answer: bytes) -> list[SiteNode]:
         found[cells["name"]] = cells
         # The star marks the default partition.
         partitions.setdefault(cells["name"], []).append(cells["partition"].removesuffix("*"))
-    return [_node(cells, tuple(partitions[name])) for name, cells in found.items()]
+    # sinfo lists partitions in an order of its own, which means nothing.
+    return [_node(cells, tuple(sorted(partitions[name]))) for name, cells in found.items()]
 
 
 def _rows(answer: bytes, names: Sequence[str], program: str) -> Iterator[dict[str, str]]:
