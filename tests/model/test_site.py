@@ -80,18 +80,17 @@ def test_days() -> None:
 
 
 def test_counters_of_a_log(tmp_path: Path) -> None:
-    """Each user has a counter of its own, a license has one; who asks for too much takes one of nothing."""
+    """Each user has a counter of its own, a license has one; who asks for too much at all hours is not admitted."""
     cluster = read(tmp_path, RULES, 'time_zero = "2026-03-02 08:00:00"\n')
     rules = compile_rules(read_log(tmp_path), cluster)
     assert rules is not None
     assert [(one.what, one.group) for one in rules.counters] == [
         ("running_jobs", "user ann"),
         ("running_jobs", "user bob"),
-        ("max_time_s", ""),
         ("matlab", ""),
     ]
     assert rules.columns["take_job"].tolist() == [0, 1, 0, 1]
-    assert rules.columns["take_counter"].tolist() == [0, 1, 3, 3]
+    assert rules.columns["take_counter"].tolist() == [0, 1, 2, 2]
     assert rules.columns["take_amount"].tolist() == [1, 1, 1, 2]
     assert rules.columns["queued_job"].tolist() == [0, 1]
     # Saturday 8:00 is five days after second 0.

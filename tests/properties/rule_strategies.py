@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from shunter.model.site import AdvanceReservation, Limit, SiteRules
 from tests.properties.strategies import PARTITIONS, Scene, random_scenes
+from tests.reference.resources import names_in
 
 SORTS = ["running", "licenses", "hours", "windows", "repeating", "queued", "all"]
 """What kind of rules a scene has; ``all`` mixes them."""
@@ -32,7 +33,7 @@ def filters(draw: st.DrawFn, scene: Scene) -> dict[str, Any]:
         found["accounts"] = draw(st.sampled_from([("physics",), ("optics", "chemistry")]))
     if kind == "qos":
         found["qos"] = ("high",)
-    there = [name for name in PARTITIONS if any(node.partition == name for node in scene.nodes)]
+    there = [name for name in PARTITIONS if any(name in names_in(node.partition) for node in scene.nodes)]
     if kind == "partitions" and there:
         found["partitions"] = (draw(st.sampled_from(there)),)
     return found

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from shunter.simulation import Simulation, decide
 from tests.properties.gpu_adapter import gpu_cluster, gpu_settings, gpu_workload
 from tests.properties.gpu_strategies import PLACEMENTS, PREEMPTIVE, failing, gpu_configs, preemptive_configs
+from tests.properties.rule_strategies import with_rules
 from tests.properties.site_strategies import any_scenes, exclusive, owned, scoped_scenes, site_rules
 from tests.properties.strategies import DISPATCHES, Scene
 from tests.properties.test_gpu_clusters import INSTANTS, check_equal
@@ -78,6 +79,22 @@ def ruled(draw: st.DrawFn, dispatches: list[str] = DISPATCHES) -> tuple[Scene, C
 @given(drawn=ruled())
 def test_all_rules_at_once(drawn: tuple[Scene, Config]) -> None:
     check_equal(*drawn)
+
+
+@settings(max_examples=120)
+@given(data=st.data(), drawn=ruled(INSTANTS))
+def test_partitions_limits_and_reservations_at_once(data: st.DataObject, drawn: tuple[Scene, Config]) -> None:
+    scene, config = drawn
+    limited = data.draw(with_rules(scene, "all"))
+    limits = limited.rules
+    rules = replace(
+        config.rules,
+        limits=(*config.rules.limits, *limits.limits),
+        licenses=limits.licenses,
+        reservations=limits.reservations,
+        time_zero=limits.time_zero,
+    )
+    check_equal(limited, replace(config, rules=rules))
 
 
 @settings(max_examples=40)

@@ -61,8 +61,7 @@ fn may_start(simulation: &Simulation, job: u32) -> bool {
 /// Stops as many running jobs behind this one as it needs, and starts it; false if all of them are not enough.
 fn make_way(simulation: &mut Simulation, job: u32, key: Key, victims: &mut Victims) -> bool {
     // A job of another partition may have what a limit leaves to one of them.
-    let is_ruled = simulation.is_ruled();
-    let partition = simulation.shape_of(job).partition.filter(|_| !is_ruled);
+    let partition = simulation.shape_of(job).partition.filter(|_| !simulation.is_ruled());
     let found = victims.entry(partition).or_insert_with(|| victims_for(simulation, job));
     let mut behind: Vec<Key> = found.iter().copied().filter(|&other| other > key).collect();
     if behind.is_empty() || !could_be_enough(simulation, job, &behind) {
@@ -78,10 +77,10 @@ fn make_way(simulation: &mut Simulation, job: u32, key: Key, victims: &mut Victi
     simulation.try_start(job)
 }
 
-/// Running jobs that have run long enough on nodes of a job's partitions.
+/// Running jobs that have run long enough: on nodes of a job's partitions, or on any if they may have what a limit leaves.
 fn victims_for(simulation: &mut Simulation, job: u32) -> Vec<Key> {
     let nodes = simulation.setup.cluster.nodes_for(simulation.shape_of(job));
-    let goes_anywhere = nodes.len() == simulation.setup.cluster.nodes.len();
+    let goes_anywhere = simulation.is_ruled() || nodes.len() == simulation.setup.cluster.nodes.len();
     let is_there = |&other: &u32| {
         let mut parts = simulation.states[other as usize].placement.parts();
         goes_anywhere || parts.any(|part| nodes.binary_search(&part.node).is_ok())

@@ -357,11 +357,13 @@ impl Timelines {
     }
 
     /// Leaves in `free` what stays free from an instant on for so long. For a rule that takes nodes by number, as many are
-    /// looked at as hold all tasks of this shape; what is left of the others does not matter then.
+    /// looked at as hold all tasks of this shape; what is left of the others does not matter then. Of several partitions
+    /// one must hold all tasks, so that all nodes are looked at.
     pub(super) fn free_during(&mut self, simulation: &Simulation, shape: &Shape, during: Stretch, free: &mut Free) {
         let Setup { cluster, config, .. } = &simulation.setup;
         free.copy_down(&simulation.machine.free);
-        let by_number = config.placement == Rule::FirstFit && shape.gpu_milli == 0;
+        let has_choice = cluster.choices_for(shape).len() > 1;
+        let by_number = config.placement == Rule::FirstFit && shape.gpu_milli == 0 && !has_choice;
         let mut missing = if by_number { shape.tasks } else { u32::MAX };
         for &node in cluster.nodes_for(shape) {
             self.nodes[node as usize].least_in(during.from_ms, during.until_ms, &mut self.least);
@@ -430,6 +432,6 @@ fn asked_of(simulation: &Simulation, state: &JobState) -> Amounts {
 /// Whether jobs of a shape may go to a node.
 fn may_use(simulation: &Simulation, node: u32, shape: &Shape) -> bool {
     let cluster: &Cluster = &simulation.setup.cluster;
-    shape.partition.is_none_or(|partition| cluster.nodes[node as usize].partition == Some(partition))
-        && cluster.suits(node, shape)
+    let nodes = cluster.nodes_for(shape);
+    (nodes.len() == cluster.nodes.len() || nodes.binary_search(&node).is_ok()) && cluster.suits(node, shape)
 }

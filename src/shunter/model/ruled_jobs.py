@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
+from shunter.model.access import access_of, partition_names
 from shunter.model.site import SiteRules, wall_s, wall_text
 from shunter.model.workload import UNIX_TIMES_FROM_S
 
@@ -35,27 +36,28 @@ class RuledJobs:
     requested_s: NDArray[np.float64]
 
     @classmethod
-    def of(cls, jobs: pl.DataFrame, rules: SiteRules) -> RuledJobs:
-        """Returns what a workload's table tells."""
+    def of(cls, jobs: pl.DataFrame, cluster: Cluster) -> RuledJobs:
+        """Returns what a workload's table tells; of a job's partitions, those that admit it."""
         tasks = jobs["tasks"].to_numpy()
         names: dict[str, list[str | None]] = {
             name: jobs[name].to_list() if name in jobs.columns else [None] * jobs.height
-            for name in ("user", "account", "qos", "partition")
+            for name in ("user", "account", "qos")
         }
-        # A job that names no partition goes to the default one.
-        names["partition"] = [name if name is not None else rules.default_partition for name in names["partition"]]
+        access = access_of(jobs, cluster)
+        admitted = [",".join(route.partitions) or None for route in access.routes]
+        names["partition"] = [admitted[route] for route in access.route.tolist()]
 
         def units(column: str, units: int) -> NDArray[np.int64]:
             values = jobs[column].fill_null(0).cast(pl.Float64).to_numpy()
             return np.asarray(tasks * np.rint(values * units).astype(np.int64), dtype=np.int64)
 
         return cls(
-            rules,
+            cluster.rules,
             names,
             units("cores_per_task", MILLI),
             units("gpus_per_task", MILLI),
             units("memory_mb_per_task", 1),
-            jobs["requested_s"].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
+            access.requested_s(jobs).cast(pl.Float64).fill_null(float("nan")).to_numpy(),
         )
 
     def __len__(self) -> int:
@@ -75,7 +77,7 @@ class RuledJobs:
     def _names_of(self, name: str, value: str) -> Iterable[str]:
         if name == "account":
             return self.rules.within(value)
-        return (part.strip() for part in value.split(",")) if name == "partition" else (value,)
+        return partition_names(value) if name == "partition" else (value,)
 
     def amounts(self, bound: str) -> NDArray[np.int64]:
         """Returns what each job takes of what a key such as ``running_cores`` bounds."""

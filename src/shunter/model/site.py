@@ -103,6 +103,12 @@ class Limit:
         """Whether it holds at some hours alone."""
         return bool(self.from_time or self.days)
 
+    @property
+    def binds_starts(self) -> bool:
+        """Whether it keeps jobs waiting; one job's bounds at all hours reject it instead."""
+        bounds = (*RUNNING, *PER_JOB) if self.has_hours else RUNNING
+        return any(getattr(self, name) is not None for name in bounds)
+
     def hours_ms(self) -> list[tuple[int, int]]:
         """Returns the stretches of the week in which it holds, from Monday 0:00 on; one may end after the week."""
         from_s, to_s = 0, DAY_S
@@ -176,9 +182,7 @@ class SiteRules:
     @property
     def bind_starts(self) -> bool:
         """Whether limits, licenses or reservations keep waiting jobs from starting."""
-        bounds = (*RUNNING, *PER_JOB)
-        has_bounds = any(getattr(limit, name) is not None for limit in self.limits for name in bounds)
-        return has_bounds or bool(self.licenses or self.reservations)
+        return bool(self.licenses or self.reservations) or any(limit.binds_starts for limit in self.limits)
 
     def within(self, account: str | None) -> Iterator[str]:
         """Yields an account and those above it, the nearest first."""

@@ -150,7 +150,7 @@ def compile_rules(workload: Workload, cluster: Cluster, *, past_is_wrong: bool =
     rules = cluster.rules
     if not (rules.limits or rules.licenses or rules.reservations):
         return None
-    jobs = RuledJobs.of(workload.jobs, rules)
+    jobs = RuledJobs.of(workload.jobs, cluster)
     running, queued, hours = _Table(), _Table(), list[Limit]()
     for limit in rules.limits:
         _add_limit(limit, jobs, running, queued, hours)
@@ -203,7 +203,8 @@ def _add_limit(limit: Limit, jobs: RuledJobs, running: _Table, queued: _Table, h
             table = queued if bound in QUEUED else running
             units = _UNITS.get(bound.partition("_")[2], 1)
             table.add(counters, units, number, rows, group, jobs.amounts(bound)[rows])
-    for bound in PER_JOB:
+    # What one job may ask for at all hours decides where it is admitted, see `shunter.model.access`.
+    for bound in PER_JOB if limit.has_hours else ():
         most = getattr(limit, bound)
         if most is not None:
             # A job that asks for more takes one of nothing.

@@ -16,6 +16,7 @@ from shunter.files import Writer, csv_writer, write_file
 from shunter.model.conditions import own_names, renamed_needs
 from shunter.workloads.formats.parquet import CLUSTER_KEY
 from shunter.workloads.reading import read_cluster
+from shunter.workloads.text.leaving import stand_in_s
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
@@ -179,7 +180,8 @@ class _Writer:
         """Returns which jobs left the queue, as SWF can say it: they are cancelled, and ran for an unknown time."""
         if "cancel_s" not in self._jobs.columns:
             return pl.repeat(False, self._jobs.height, eager=True)
-        is_plain = (pl.col("run_s") == pl.col("requested_s")) & (pl.col("status") == "cancelled")
+        # Whoever reads the log works the run time out from the other jobs.
+        is_plain = (pl.col("run_s") == stand_in_s(self._jobs)) & (pl.col("status") == "cancelled")
         left = pl.col("cancel_s").is_not_null() & pl.col("logged_wait_s").is_null() & is_plain
         return self._jobs.select(left.fill_null(False)).to_series()
 
@@ -247,9 +249,7 @@ class _Writer:
                 self._lose("gpus_per_task: SWF has no field for GPUs", int((values > 0).sum()))
             elif name == "cancel_s":
                 others = values.is_not_null() & ~self._left()
-                self._lose(
-                    "cancel_s: SWF has it of jobs alone whose request stands in for their run", int(others.sum())
-                )
+                self._lose("cancel_s: SWF has it of jobs alone for whose run time another stands in", int(others.sum()))
             elif name not in _CARRIED:
                 self._lose(f"{name}: SWF has no field for it", values.len() - values.null_count())
 

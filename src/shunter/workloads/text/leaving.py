@@ -37,11 +37,12 @@ def keep_those_that_left(frame: pl.DataFrame, left_s: pl.Expr, repairs: Repairs)
     # It is no mistake of the log.
     repairs.tell(LEFT_RULE, kept.height, kept[PLACE][0], f"cancelled at {kept['cancel_s'][0]:.15g}")
     return frame.with_columns(
-        run_s=pl.when(pl.col("cancel_s").is_not_null()).then(_stand_in_s(frame)).otherwise("run_s")
+        run_s=pl.when(pl.col("cancel_s").is_not_null()).then(stand_in_s(frame)).otherwise("run_s")
     )
 
 
-def _stand_in_s(frame: pl.DataFrame) -> pl.Expr:
+def stand_in_s(frame: pl.DataFrame) -> pl.Expr:
+    """Returns how long jobs with ``cancel_s`` are taken to run, by the other jobs of their table."""
     if "user" not in frame.columns:
         return pl.col("requested_s")
     # Requests are many times as long as runs: a few such jobs would keep a small partition busy for days.
