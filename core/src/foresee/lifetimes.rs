@@ -251,6 +251,9 @@ mod tests {
             logged_wait_ms: &one(UNKNOWN),
             gpu_types: &one(0),
             kind: &[],
+            tier: &[],
+            exclusive: &[],
+            rules: Default::default(),
             conditions: Default::default(),
         });
         let curve_of = HashMap::from([(0, 0)]);
