@@ -47,8 +47,12 @@ def print_eta(eta: Eta, top: int, left_out: int = 0) -> None:
 
 
 def _print_new(console: Console, eta: Eta, job: AskedJob, times: StartTimes) -> None:
-    what = f"a job of {_size(job)} for {brief_seconds(job.time_s)}, submitted now: starts in {_middle(times)}"
-    print_line(console, f"{what} (80 %: {_interval(times, 0)})")
+    what = f"a job of {_size(job)} for {brief_seconds(job.time_s)}, submitted now"
+    if times.high_s[0] == 0:
+        print_line(console, f"{what}: starts at once, in nearly all futures")
+        return
+    when = "at once" if times.median_s[0] == 0 else f"in {_middle(times)}"
+    print_line(console, f"{what}: starts {when} (80 %: {_interval(times, 0)})")
     for other, found in (eta.instead or {}).values():
         gain_s = times.median_s[0] - found.median_s[0]
         if np.isnan(gain_s) or abs(gain_s) < ALIKE_S:
