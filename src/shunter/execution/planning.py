@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
 from shunter.execution.view import USUAL_TIME_S, Plan, SeenJob, View
 from shunter.model.schedule import Phase
 from shunter.model.settings import RUN_TIME
-from shunter.model.snapshot import NO_TIME, UNKNOWN, Snapshot
+from shunter.model.snapshot import LiveJob, Snapshot
 from shunter.model.state import State
 from shunter.model.workload import Workload
 from shunter.policies.native import NativePolicy
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
     from shunter.envs.sources import EnvironmentOptions
     from shunter.policies.scheduler import Scheduler
     from shunter.simulation import Decision
-
-WHOLE_GPU: Final = 1000
-"""In thousandths."""
 
 
 def plan(view: View, scheduler: Scheduler, began: float) -> Plan:
@@ -135,43 +131,12 @@ def _workload(shown: Sequence[SeenJob], now_s: float, scheduler: Scheduler) -> W
     return Workload.from_frame(frame, name="queue", content_sha256="queue")
 
 
-def _ms(time_s: float | None) -> int:
-    return 0 if time_s is None else round(time_s * 1000)
-
-
 def _snapshot(shown: Sequence[SeenJob], view: View) -> Snapshot:
-    count = len(shown)
-    phases = [
-        Phase.COMPLETED if job.end_s is not None else Phase.WAITING if job.start_s is None else Phase.RUNNING
-        for job in shown
-    ]
-    # Whoever runs is on the one machine. Where those were that have ended does not matter, and it may have changed.
-    on_nodes = [phase == Phase.RUNNING for phase in phases]
-    devices = [job.devices if phase == Phase.RUNNING else () for job, phase in zip(shown, phases, strict=True)]
-    flat = [device for held in devices for device in held]
-    nodes = sum(on_nodes)
-    return Snapshot(
-        now_ms=_ms(view.now_s),
-        phase=np.array(phases, np.uint8),
-        start_ms=np.array([_ms(job.start_s) for job in shown], np.int64),
-        end_ms=np.array([_ms(job.end_s) for job in shown], np.int64),
-        node_offsets=_offsets(on_nodes),
-        nodes=np.zeros(nodes, np.int32),
-        tasks=np.ones(nodes, np.int32),
-        device_offsets=_offsets([len(held) for held in devices]),
-        devices=np.array(flat, np.int32),
-        millis=np.full(len(flat), WHOLE_GPU, np.int32),
-        down=np.zeros(1, np.uint8),
-        reserved_ms=np.full(count, NO_TIME, np.int64),
-        done_ms=np.zeros(count, np.int64),
-        limit_ms=np.full(count, UNKNOWN, np.int64),
-        start_number=np.full(count, UNKNOWN, np.int64),
-        stop_job=np.empty(0, np.uint32),
-        stop_start_ms=np.empty(0, np.int64),
-        stop_end_ms=np.empty(0, np.int64),
-        stop_by_failure=np.empty(0, np.uint8),
-    )
-
-
-def _offsets(counts: Sequence[int]) -> Any:  # noqa: ANN401 - an array
-    return np.concatenate(([0], np.cumsum(np.array(counts, np.int64)))).astype(np.int64)
+    jobs = []
+    for job in shown:
+        is_running = job.end_s is None and job.start_s is not None
+        phase = Phase.COMPLETED if job.end_s is not None else Phase.RUNNING if is_running else Phase.WAITING
+        # Whoever runs is on the one machine. Where those were that have ended does not matter, and it may have changed.
+        there = ([(0, 1)], job.devices) if is_running else ((), ())
+        jobs.append(LiveJob(phase, job.start_s, job.end_s, *there))
+    return Snapshot.live(view.now_s, jobs, [False])

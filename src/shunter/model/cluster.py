@@ -22,7 +22,7 @@ from shunter.files import read_text
 from shunter.model.gpu_types import catalog_tflops
 from shunter.model.kinds import NO_KIND, SPEED_RANGE, KindTable
 from shunter.model.locality import NO_SLOWDOWN, Slowdown
-from shunter.model.site import NO_RULES, SiteRules, check_rules, rules_content
+from shunter.model.site import NO_RULES, SiteRules, check_rules, rules_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -337,5 +337,5 @@ def _digest(nodes: tuple[Node, ...], mix: bool, kinds: KindTable | None, slowdow
     content: list[object] = [*rows, "mix"] if mix else [*rows]
     content += [{"kinds": [list(kinds.types), *kinds.content]}] if kinds else []
     content += [{"slowdown": slowdown}] if slowdown != NO_SLOWDOWN else []
-    content += [{"rules": rules_content(rules)}] if rules else []
+    content += [{"rules": rules_text(rules)}] if rules else []
     return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()

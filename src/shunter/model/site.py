@@ -418,11 +418,6 @@ def _written(entry: PartitionRules | Limit | AdvanceReservation) -> list[str]:
     ]
 
 
-def rules_content(rules: SiteRules) -> list[object]:
-    """Returns all that the rules say, for a hash."""
-    return [*written_top(rules), *written_rules(rules)]
-
-
 def rules_text(rules: SiteRules) -> str:
     """Returns the rules as a cluster file without nodes tells them."""
     return "\n".join([*written_top(rules), *written_rules(rules)])

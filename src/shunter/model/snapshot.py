@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from shunter.errors import InputError
 from shunter.files import parse_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 NO_TIME: Final = -(2**63)
@@ -42,8 +44,23 @@ ARRAYS: Final[dict[str, type[np.integer[Any]]]] = {
 """The arrays, each with the type of its values."""
 _MAY_LACK: Final = ("size_by", "origin_ms", "eligible_ms")
 """Fields that snapshots of earlier versions do not have."""
+WHOLE_GPU: Final = 1000
+"""A whole device, in thousandths."""
 PLACES: Final = ("node_offsets", "nodes", "tasks", "device_offsets", "devices", "millis")
 """The arrays that tell where jobs are."""
+
+
+class LiveJob(NamedTuple):
+    """What a live scheduler knows of a job."""
+
+    phase: int
+    """A `shunter.model.schedule.Phase`."""
+    start_s: float | None = None
+    end_s: float | None = None
+    parts: Sequence[tuple[int, int]] = ()
+    """The nodes that it is on, each with its tasks there."""
+    devices: Sequence[int] = ()
+    """The GPUs that it has, numbered through the whole cluster."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +118,40 @@ class Snapshot:
     eligible_ms: NDArray[np.int64] | None = None
     """Of each job: since when it waits for nodes; `NO_TIME`: since its submit time, or not yet. None: nobody knows."""
 
+    @classmethod
+    def live(cls, now_s: float, jobs: Sequence[LiveJob], is_down: Sequence[bool]) -> Snapshot:
+        """Returns what a scheduler knows that promises nothing, stops nobody, and gives out whole GPUs.
+
+        Args:
+            now_s: The instant.
+            jobs: In the order of the workload's table.
+            is_down: Of each node.
+        """
+        count = len(jobs)
+        parts = [part for job in jobs for part in job.parts]
+        devices = [device for job in jobs for device in job.devices]
+        return cls(
+            now_ms=_ms(now_s),
+            phase=np.array([job.phase for job in jobs], np.uint8),
+            start_ms=np.array([_ms(job.start_s) for job in jobs], np.int64),
+            end_ms=np.array([_ms(job.end_s) for job in jobs], np.int64),
+            node_offsets=_offsets([len(job.parts) for job in jobs]),
+            nodes=np.array([node for node, _ in parts], np.int32),
+            tasks=np.array([tasks for _, tasks in parts], np.int32),
+            device_offsets=_offsets([len(job.devices) for job in jobs]),
+            devices=np.array(devices, np.int32),
+            millis=np.full(len(devices), WHOLE_GPU, np.int32),
+            down=np.array(is_down, np.uint8),
+            reserved_ms=np.full(count, NO_TIME, np.int64),
+            done_ms=np.zeros(count, np.int64),
+            limit_ms=np.full(count, UNKNOWN, np.int64),
+            start_number=np.full(count, UNKNOWN, np.int64),
+            stop_job=np.empty(0, np.uint32),
+            stop_start_ms=np.empty(0, np.int64),
+            stop_end_ms=np.empty(0, np.int64),
+            stop_by_failure=np.empty(0, np.uint8),
+        )
+
     def to_json(self) -> str:
         """Returns the snapshot as a JSON object: a number or a list of whole numbers by the name of each field."""
         told = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -129,6 +180,14 @@ class Snapshot:
             what = f"{wrong[0]!r} is {'missing' if wrong[0] in names else 'no field of it'}"
             raise InputError(f"snapshot: expected an object with just the fields of a snapshot; {what}")
         return cls(**{name: _read(name, value) for name, value in told.items()})
+
+
+def _ms(time_s: float | None) -> int:
+    return 0 if time_s is None else round(time_s * 1000)
+
+
+def _offsets(counts: Sequence[int]) -> NDArray[np.int64]:
+    return np.concatenate(([0], np.cumsum(np.array(counts, np.int64)))).astype(np.int64)
 
 
 def _read(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever the file has

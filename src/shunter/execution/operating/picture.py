@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -19,11 +18,8 @@ from shunter.execution.view import USUAL_TIME_S
 from shunter.model.cluster import Cluster, Node
 from shunter.model.fitting import can_ever_fit
 from shunter.model.schedule import Phase
-from shunter.model.snapshot import NO_TIME, UNKNOWN, Snapshot
+from shunter.model.snapshot import LiveJob, Snapshot
 from shunter.model.workload import Workload
-
-WHOLE_GPU: Final = 1000
-"""In thousandths."""
 
 
 @dataclass(frozen=True)
@@ -252,38 +248,17 @@ def _run_s(job: SiteJob, now_s: float) -> float:
 
 
 def _snapshot(rows: Sequence[Row], now_s: float, is_down: Sequence[bool]) -> Snapshot:
-    count = len(rows)
-    parts = [part for row in rows for part in row.parts]
-    devices = [device for part in parts for device in part.devices]
-    return Snapshot(
-        now_ms=_ms(now_s),
-        phase=np.array([row.phase for row in rows], np.uint8),
-        start_ms=np.array([0 if row.phase == Phase.WAITING else _ms(row.job.start_s) for row in rows], np.int64),
-        end_ms=np.array([_ms(row.job.end_s) if row.phase == Phase.COMPLETED else 0 for row in rows], np.int64),
-        node_offsets=_offsets([len(row.parts) for row in rows]),
-        nodes=np.array([part.node for part in parts], np.int32),
-        tasks=np.array([part.tasks for part in parts], np.int32),
-        device_offsets=_offsets([sum(len(part.devices) for part in row.parts) for row in rows]),
-        devices=np.array(devices, np.int32),
-        millis=np.full(len(devices), WHOLE_GPU, np.int32),
-        down=np.array(is_down, np.uint8),
-        reserved_ms=np.full(count, NO_TIME, np.int64),
-        done_ms=np.zeros(count, np.int64),
-        limit_ms=np.full(count, UNKNOWN, np.int64),
-        start_number=np.full(count, UNKNOWN, np.int64),
-        stop_job=np.empty(0, np.uint32),
-        stop_start_ms=np.empty(0, np.int64),
-        stop_end_ms=np.empty(0, np.int64),
-        stop_by_failure=np.empty(0, np.uint8),
-    )
-
-
-def _ms(time_s: float | None) -> int:
-    return 0 if time_s is None else round(time_s * 1000)
-
-
-def _offsets(counts: Sequence[int]) -> Any:  # noqa: ANN401 - an array
-    return np.concatenate(([0], np.cumsum(np.array(counts, np.int64)))).astype(np.int64)
+    jobs = [
+        LiveJob(
+            row.phase,
+            None if row.phase == Phase.WAITING else row.job.start_s,
+            row.job.end_s if row.phase == Phase.COMPLETED else None,
+            [(part.node, part.tasks) for part in row.parts],
+            [device for part in row.parts for device in part.devices],
+        )
+        for row in rows
+    ]
+    return Snapshot.live(now_s, jobs, is_down)
 
 
 def _digest(workload: Workload, cluster: Cluster, snapshot: Snapshot) -> str:

@@ -18,6 +18,7 @@ from shunter.execution.slurm.values import (
     whole,
     words,
 )
+from shunter.model.access import partition_names
 from shunter.workloads.formats.slurm import Resources, gpus_of_gres, resources
 
 
@@ -92,7 +93,7 @@ def _job(one: Mapping[str, Any], now_s: float) -> SiteJob:
         memory_mb=told.memory_mb,
         gpus=gpus,
         gpu_type=gpu_type,
-        partitions=tuple(name for name in text(one.get("partition")).split(",") if name),
+        partitions=partition_names(text(one.get("partition"))),
         user=text(one.get("user_name")) or str(whole(one.get("user_id")) or ""),
         account=text(one.get("account")),
         qos=text(one.get("qos")),

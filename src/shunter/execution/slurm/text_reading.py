@@ -8,6 +8,7 @@ from typing import Final
 
 from shunter.execution.operating.site import SiteError, SiteJob, SiteNode, State
 from shunter.execution.slurm.values import CLOSED, OPEN_REASONS, allocation_of, state_of, tasks_text
+from shunter.model.access import partition_names
 from shunter.workloads.formats.slurm import gpus_of_gres, memory, number
 from shunter.workloads.text.durations import limit_s
 
@@ -127,7 +128,7 @@ def _job(cells: dict[str, str], now_s: float) -> SiteJob:
         memory_mb=None if per_node_mb is None else per_node_mb * nodes,
         gpus=int(gpus) * nodes,
         gpu_type=gpu_type,
-        partitions=tuple(name for name in cells["partition"].split(",") if name),
+        partitions=partition_names(cells["partition"]),
         user=cells["user"],
         account=cells["account"],
         qos=cells["qos"],
