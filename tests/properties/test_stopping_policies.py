@@ -61,6 +61,24 @@ def test_what_is_known_before_a_window(policy: str) -> None:
         assert results.start_ms[0].tolist() == [-1 if start_ms is None else start_ms for start_ms in starts_ms]
 
 
+def of_many_shapes(random: Random) -> Scene:
+    """Returns a cluster on which so many different jobs wait that the core looks through a tree of their shapes."""
+    scene = crowd(random)
+    nodes = tuple(replace(node, memory_mb=100) for node in scene.nodes)
+    memory_mb = random.sample(range(1, 50), 20)
+    jobs = [replace(job, memory_mb=each) for job, each in zip(scene.jobs * 4, memory_mb, strict=False)]
+    return Scene(nodes, tuple(sorted(jobs, key=lambda job: job.submit_ms)))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_many_shapes_wait_at_once(policy: str) -> None:
+    random = Random(f"many shapes {policy}")
+    for _ in range(25):
+        # So many jobs that take turns, and lose what they have done each time, may never end.
+        config = replace(random_way(random, policy), keep_progress=True, preemption_overhead_per_gb_ms=0)
+        check_equal(of_many_shapes(random), config)
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_copies_go_on_alike(policy: str) -> None:
     random = Random(f"copies {policy}")

@@ -16,6 +16,7 @@ mod standing;
 mod timeline;
 pub(crate) mod timelines;
 pub(crate) mod turns;
+mod victims;
 
 use crate::model::config::{Dispatch, Policy};
 use crate::sim::job_state::Phase;

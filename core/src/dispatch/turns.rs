@@ -2,6 +2,7 @@
 //! as far as the pass needs it.
 
 use crate::dispatch::beside::{start_beside, Head};
+use crate::dispatch::by_shape::ByShape;
 use crate::model::config::Dispatch;
 use crate::model::speeds::FULL_SPEED;
 use crate::order::ranking::Turn;
@@ -101,11 +102,17 @@ fn skip_hopeless(simulation: &Simulation, turns: &mut Turns) {
 
 /// Starts, in order, those that fit now and do not delay the head.
 fn fill(simulation: &mut Simulation, mut turns: Turns, mut head: Option<&mut Head>) {
-    // Few of many fit: only they are worth sorting.
+    // Few of many fit: only they are worth sorting. What starts on the way leaves less room, never more.
     let free = simulation.machine.free.total_cores_milli();
-    // Too coarse on nodes, where a job may not fit though there are cores enough: `start_beside` sees to that.
     turns.turns.retain(|turn| simulation.cores_milli(turn.job) <= free);
-    if let (true, Some(head)) = (simulation.setup.is_pool, &head) {
+    if !simulation.setup.is_pool {
+        let mut fits = ByShape::new(false);
+        let fits_now = |shape: u32| simulation.machine.fits(&simulation.setup, shape);
+        turns.turns.retain(|turn| {
+            let shape = simulation.state(turn.job).shape;
+            fits.get(shape, || fits_now(shape))
+        });
+    } else if let Some(head) = &head {
         let terms = head.pool_terms(simulation);
         let span_ms = |job: u32| simulation.span_ms(job, FULL_SPEED);
         turns.turns.retain(|turn| terms.allow(simulation.cores_milli(turn.job), span_ms(turn.job)));

@@ -308,11 +308,16 @@ impl Free {
 
     /// What is said of this while a job of this shape holds these nodes and devices.
     pub(crate) fn lent<T>(&mut self, shape: &Shape, placement: &Placement, ask: impl FnOnce(&Free) -> T) -> T {
-        // Where the most is free is not noted for so short a time: it only says where to look, and is never too little.
-        self.change_by(shape, placement, -1, |_, _, _| {});
+        self.change_for_now(shape, placement, -1);
         let answer = ask(self);
-        self.change_by(shape, placement, 1, |_, _, _| {});
+        self.change_for_now(shape, placement, 1);
         answer
+    }
+
+    /// A job takes what it uses (`sign` −1) for so short a time that where the most is free is not noted, and gives it back (1)
+    /// before anybody gives more: a note only says where to look, and is never too little.
+    pub(crate) fn change_for_now(&mut self, shape: &Shape, placement: &Placement, sign: i64) {
+        self.change_by(shape, placement, sign, |_, _, _| {});
     }
 
     fn change(&mut self, shape: &Shape, placement: &Placement, sign: i64) {

@@ -111,6 +111,18 @@ impl ShapeTree {
         self.shape_at.len()
     }
 
+    /// The partition of all shapes below a node, if they name the same.
+    pub(crate) fn partition(&self, node: usize) -> Option<u32> {
+        self.least[node].partition
+    }
+
+    /// Whether any shape below a node could ask for no more than so many milli-cores and milli-GPUs in all: if not, none does.
+    pub(crate) fn asks_at_most(&self, node: usize, [cores_milli, gpu_milli]: [i64; 2]) -> bool {
+        let least = &self.least[node];
+        let tasks = i64::from(least.tasks);
+        tasks * least.cores_milli <= cores_milli && tasks * least.gpu_milli <= gpu_milli
+    }
+
     /// Whether any shape below a node could have room in what is free: if not, none has.
     #[inline]
     pub(crate) fn may_hold(&self, cluster: &Cluster, free: &Free, node: usize) -> bool {

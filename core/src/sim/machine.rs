@@ -151,21 +151,13 @@ impl Machine {
     /// A job takes what it uses, where its state says.
     #[inline]
     pub(crate) fn take(&mut self, setup: &Setup, state: &JobState) {
-        if setup.is_pool {
-            self.free.take_pool(setup.cores_milli(state));
-        } else {
-            self.free.take(setup.shape_of(state), &state.placement);
-        }
+        setup.take(&mut self.free, state);
     }
 
     /// A job gives back what it uses.
     #[inline]
     pub(crate) fn give(&mut self, setup: &Setup, state: &JobState) {
-        if setup.is_pool {
-            self.free.give_pool(setup.cores_milli(state));
-        } else {
-            self.free.give(setup.shape_of(state), &state.placement);
-        }
+        setup.give(&mut self.free, state);
     }
 
     /// The number of a start that is made now.

@@ -177,6 +177,26 @@ impl Setup {
         self.jobs.shape_cores.cores_milli(state.shape)
     }
 
+    /// A job takes what it uses, where its state says, from what is free.
+    #[inline]
+    pub(crate) fn take(&self, free: &mut Free, state: &JobState) {
+        if self.is_pool {
+            free.take_pool(self.cores_milli(state));
+        } else {
+            free.take(self.shape_of(state), &state.placement);
+        }
+    }
+
+    /// A job gives back what it uses.
+    #[inline]
+    pub(crate) fn give(&self, free: &mut Free, state: &JobState) {
+        if self.is_pool {
+            free.give_pool(self.cores_milli(state));
+        } else {
+            free.give(self.shape_of(state), &state.placement);
+        }
+    }
+
     /// Why a job of this shape can never run here.
     pub(crate) fn reject_reason(&self, shape: &Shape) -> RejectReason {
         // On a pool a comparison says what the general search would.

@@ -35,7 +35,7 @@ impl Waiting {
         Waiting {
             queue: Queue::new(jobs.clone(), window.start, order, guarded, indexed(config), !setup.is_pool),
             ranking: Ranking::new(config),
-            contest: config.policy.preempts().then(|| Contest::new(window.len())),
+            contest: config.policy.preempts().then(|| Contest::new(jobs.clone(), window.len())),
             by_eligible: jobs.conditions.as_ref().map(|_| Vec::new()),
             guard_cursor: 0,
             patience_cursor: 0,
