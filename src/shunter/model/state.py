@@ -17,7 +17,7 @@ import polars as pl
 from shunter.checks import check_name, number, whole
 from shunter.errors import InputError
 from shunter.files import parse_json
-from shunter.model.cluster import Cluster
+from shunter.model.cluster import Cluster, is_cores, preset_names
 from shunter.model.cluster_file import cluster_from_toml, cluster_toml
 from shunter.model.conditions import CONDITION_COLUMNS
 from shunter.model.schedule import Phase
@@ -107,7 +107,20 @@ class State:
         Raises:
             InputError: It is no such object; the message begins with `where`.
         """
-        content = parse_json(text, where)
+        return cls.from_content(parse_json(text, where), where)
+
+    @classmethod
+    def from_content(cls, content: object, where: str, clusters: Mapping[str, Cluster] | None = None) -> State:
+        """Returns the state that a parsed JSON object holds. No file is read, whatever the object says.
+
+        Args:
+            content: The object.
+            where: Begins every error.
+            clusters: Further clusters that the object may name.
+
+        Raises:
+            InputError: It is no such object.
+        """
         if not isinstance(content, dict) or "schema" not in content:
             raise InputError(f'{where}: is no state of a queue; expected an object with "schema": "{SCHEMA}"')
         if content["schema"] != SCHEMA:
@@ -121,16 +134,23 @@ class State:
         if not isinstance(settings, dict):
             raise InputError(f"{where}: settings is not an object; give settings by name, or leave it out")
         now_s = number(f"{where}: now_s", content.get("now_s"), -SUBMIT_LIMIT_S, SUBMIT_LIMIT_S)
-        cluster = _cluster(content.get("cluster"), where)
+        cluster = _cluster(content.get("cluster"), where, clusters or {})
         reader = _Reader(jobs, where)
         return cls(reader.workload(now_s), cluster, reader.snapshot(content, now_s, len(cluster.nodes)), settings)
 
 
-def _cluster(given: object, where: str) -> Cluster:
+def _cluster(given: object, where: str, known: Mapping[str, Cluster]) -> Cluster:
     if not isinstance(given, str):
         raise InputError(f"{where}: cluster is not text; give a number of cores, a preset, or the text of a TOML file")
-    is_toml = "\n" in given or "=" in given
-    return cluster_from_toml(given, f"{where}: cluster", "state") if is_toml else Cluster.parse(given)
+    if given in known:
+        return known[given]
+    if "\n" in given or "=" in given:
+        return cluster_from_toml(given, f"{where}: cluster", "state", reads_files=False)
+    # A state may come from a stranger: a path in it is never opened.
+    if not is_cores(given):
+        also = "; or give a number of cores, or the text of a TOML file"
+        check_name("cluster", given, (*known, *preset_names()), also=also, where=f"{where}: ")
+    return Cluster.parse(given)
 
 
 class _Reader:

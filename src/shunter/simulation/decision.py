@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from shunter.model.snapshot import NO_TIME
+from shunter.model.snapshot import NO_TIME, PLACES
 from shunter.native import Handle, check, core_numbers, ffi, lib, pointer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 
@@ -109,54 +111,106 @@ class Decision:
         return json.dumps(asdict(self), default=np.ndarray.tolist)
 
 
-def _known(number: np.int64) -> int | None:
-    return None if number < 0 else int(number)
+@dataclass(frozen=True)
+class DecisionArrays:
+    """A decision as the core tells it: an entry for each job. Whoever decides very often reads no more than he needs."""
+
+    outcome: NDArray[np.uint8]
+    """By the core's numbers (`who`)."""
+    reason: NDArray[np.uint8]
+    """By the place in `Reason`."""
+    blocker: NDArray[np.int64]
+    """The job that the reason is about; negative: it is about none."""
+    rule: NDArray[np.int64]
+    """Likewise, the rule of the site."""
+    place: NDArray[np.int64]
+    """Its place in line; negative: it does not wait."""
+    reserved_ms: NDArray[np.int64]
+    node_offsets: NDArray[np.int64]
+    nodes: NDArray[np.int32]
+    tasks: NDArray[np.int32]
+    device_offsets: NDArray[np.int64]
+    devices: NDArray[np.int32]
+    millis: NDArray[np.int32]
+
+    @property
+    def starts(self) -> list[int]:
+        """Who starts."""
+        return self.who("starts", "moves")
+
+    @property
+    def order(self) -> list[int]:
+        """Those that wait before the decision, the next first."""
+        in_line = np.flatnonzero(self.place >= 0)
+        # `place` has each job's place in line, or −1; here it is turned around.
+        return in_line[np.argsort(self.place[in_line])].tolist()
+
+    def who(self, *outcomes: str) -> list[int]:
+        """Returns the jobs of which one of these is decided."""
+        # A job may be stopped and start again elsewhere at one instant ("moves"): it is in both lists.
+        chosen = np.logical_or.reduce([self.outcome == _OUTCOMES[name] for name in outcomes])
+        return np.flatnonzero(chosen).tolist()
+
+    def places(self, jobs: Sequence[int]) -> list[Place]:
+        """Returns the nodes and devices of jobs."""
+        # Lists are cut much faster than arrays are.
+        first, nodes, tasks = (one.tolist() for one in (self.node_offsets, self.nodes, self.tasks))
+        first_device, devices, millis = (one.tolist() for one in (self.device_offsets, self.devices, self.millis))
+
+        def place_of(job: int) -> Place:
+            on, using = slice(first[job], first[job + 1]), slice(first_device[job], first_device[job + 1])
+            return Place(tuple(nodes[on]), tuple(tasks[on]), tuple(devices[using]), tuple(millis[using]))
+
+        return [place_of(job) for job in jobs]
+
+    def waits(self) -> list[tuple[int, Reason, int | None, int | None]]:
+        """Returns each job that goes on waiting, with the reason, and the job and the rule that it is about."""
+        jobs = np.flatnonzero(self.reason)
+        told = (jobs, self.reason[jobs], self.blocker[jobs], self.rule[jobs])
+        return [
+            (job, _REASONS[reason], None if blocker < 0 else blocker, None if rule < 0 else rule)
+            for job, reason, blocker, rule in zip(*(one.tolist() for one in told), strict=True)
+        ]
+
+    def reserved_s(self, job: int) -> float | None:
+        """Returns when a job's reservation begins; None where the rule works out no time."""
+        return None if self.reserved_ms[job] == NO_TIME else int(self.reserved_ms[job]) / 1000
+
+    def decision(self, now_s: float, answers: tuple[Answer, ...] = ()) -> Decision:
+        """Returns the decision; `answers` are those of the learned policy that made it, if one did."""
+        starts, reserved = self.starts, self.who("reserves")
+        reservations = zip(reserved, self.places(reserved), strict=True)
+        return Decision(
+            now_s=now_s,
+            starts=dict(zip(starts, self.places(starts), strict=True)),
+            stops=tuple(self.who("stops", "moves")),
+            reservations={job: Reservation(self.reserved_s(job), place) for job, place in reservations},
+            order=tuple(self.order),
+            waiting={job: Waiting(reason, blocker, rule) for job, reason, blocker, rule in self.waits()},
+            answers=answers,
+        )
+
+
+def read_arrays(handle: Handle) -> DecisionArrays:
+    """Returns a decision of the core's as it stands there."""
+    # Asked without arrays, the core tells how long they must be; asked again, it fills them.
+    told = ffi.new("ShunterDecision *")
+    check(lib.shunter_decision_read(handle.number, told))
+    jobs, places = int(told.jobs), told.places
+    found = DecisionArrays(
+        *(np.empty(jobs, np.uint8) for _ in range(2)),
+        *(np.empty(jobs, np.int64) for _ in range(4)),
+        np.empty(jobs + 1, np.int64),
+        *(np.empty(places.node_count, np.int32) for _ in range(2)),
+        np.empty(jobs + 1, np.int64),
+        *(np.empty(places.device_count, np.int32) for _ in range(2)),
+    )
+    for one in fields(DecisionArrays):
+        setattr(places if one.name in PLACES else told, one.name, pointer(getattr(found, one.name)))
+    check(lib.shunter_decision_read(handle.number, told))
+    return found
 
 
 def read_decision(handle: Handle, now_s: float, answers: tuple[Answer, ...] = ()) -> Decision:
     """Returns a decision of the core's; `answers` are those of the learned policy that made it, if one did."""
-    # Asked without arrays, the core tells how long they must be; asked again, it fills them.
-    told = ffi.new("ShunterDecision *")
-    check(lib.shunter_decision_read(handle.number, told))
-    jobs = int(told.jobs)
-    outcome, reason = np.empty(jobs, np.uint8), np.empty(jobs, np.uint8)
-    blocker, rule, place, reserved_ms = (np.empty(jobs, np.int64) for _ in range(4))
-    node_offsets, device_offsets = np.empty(jobs + 1, np.int64), np.empty(jobs + 1, np.int64)
-    nodes, tasks = (np.empty(told.places.node_count, np.int32) for _ in range(2))
-    devices, millis = (np.empty(told.places.device_count, np.int32) for _ in range(2))
-    told.outcome, told.reason, told.blocker = pointer(outcome), pointer(reason), pointer(blocker)
-    told.rule, told.place, told.reserved_ms = pointer(rule), pointer(place), pointer(reserved_ms)
-    places = told.places
-    places.node_offsets, places.nodes, places.tasks = pointer(node_offsets), pointer(nodes), pointer(tasks)
-    places.device_offsets, places.devices, places.millis = pointer(device_offsets), pointer(devices), pointer(millis)
-    check(lib.shunter_decision_read(handle.number, told))
-
-    def part(values: NDArray[np.int32], offsets: NDArray[np.int64], job: int) -> tuple[int, ...]:
-        return tuple(values[offsets[job] : offsets[job + 1]].tolist())
-
-    def place_of(job: int) -> Place:
-        on_nodes = (part(nodes, node_offsets, job), part(tasks, node_offsets, job))
-        return Place(*on_nodes, part(devices, device_offsets, job), part(millis, device_offsets, job))
-
-    def who(*outcomes: str) -> list[int]:
-        # A job may be stopped and start again elsewhere at one instant ("moves"): it is in both lists.
-        chosen: list[int] = np.flatnonzero(np.isin(outcome, [_OUTCOMES[name] for name in outcomes])).tolist()
-        return chosen
-
-    in_line = np.flatnonzero(place >= 0)
-    return Decision(
-        now_s=now_s,
-        starts={job: place_of(job) for job in who("starts", "moves")},
-        stops=tuple(who("stops", "moves")),
-        reservations={
-            job: Reservation(None if reserved_ms[job] == NO_TIME else int(reserved_ms[job]) / 1000, place_of(job))
-            for job in who("reserves")
-        },
-        # `place` has each job's place in line, or −1; here it is turned around.
-        order=tuple(in_line[np.argsort(place[in_line])].tolist()),
-        waiting={
-            job: Waiting(_REASONS[reason[job]], _known(blocker[job]), _known(rule[job]))
-            for job in np.flatnonzero(reason > 0).tolist()
-        },
-        answers=answers,
-    )
+    return read_arrays(handle).decision(now_s, answers)
