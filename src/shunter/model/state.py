@@ -34,6 +34,7 @@ _OF_STATE: Final = (
     *("state", "start_s", "end_s", "eligible_s", "reserved_s", "done_s", "limit_s", "start_number"),
     *("placed", "devices"),
 )
+_OF_JOB: Final = frozenset((*_COLUMNS, *_OF_STATE))
 _MILLI: Final = 1000
 _MOST: Final = 2**31 - 1
 
@@ -159,7 +160,7 @@ class _Reader:
     def __init__(self, jobs: Sequence[dict[str, Any]], where: str) -> None:
         self._where = where
         for place, job in enumerate(jobs):
-            for name in job:
+            for name in job.keys() - _OF_JOB:
                 check_name("field", name, (*_COLUMNS, *_OF_STATE), where=f"{where}: job {place + 1}: ")
             check_name("state", job.get("state", ""), STATES, where=f"{where}: job {place + 1}: ")
             number(f"{where}: job {place + 1}: submit_s", job.get("submit_s"), -SUBMIT_LIMIT_S, SUBMIT_LIMIT_S)

@@ -24,6 +24,7 @@ def decision_parts(decided: Decided, held: Held, first: Sequence[int]) -> dict[s
     """Returns the order, who starts where, reservations, and why each of the others waits."""
     ids, names, arrays = held.ids, held.node_names, decided.arrays
     starts, reserved = arrays.starts, arrays.who("reserves")
+    places = arrays.places([*starts, *reserved])
     told: dict[str, Any] = {"order": [ids[row] for row in line(decided, held, first)]}
     told["starts"] = [
         {
@@ -32,11 +33,11 @@ def decision_parts(decided: Decided, held: Held, first: Sequence[int]) -> dict[s
             "tasks": place.tasks,
             **({"devices": place.devices, "thousandths": place.millis} if place.devices else {}),
         }
-        for row, place in zip(starts, arrays.places(starts), strict=True)
+        for row, place in zip(starts, places[: len(starts)], strict=True)
     ]
     told["reservations"] = [
         {"job_id": ids[row], "start_s": arrays.reserved_s(row), "nodes": [names[node] for node in place.nodes]}
-        for row, place in zip(reserved, arrays.places(reserved), strict=True)
+        for row, place in zip(reserved, places[len(starts) :], strict=True)
     ]
     waits = arrays.waits()
     rules = rule_names(decided, held) if any(rule is not None for *_, rule in waits) else {}

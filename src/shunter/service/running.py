@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import logging
 import os
@@ -142,6 +143,9 @@ def server_of(app: Guard, limits: Limits) -> uvicorn.Server:
 def serve(app: Guard, address: Address, limits: Limits, opened: socket.socket) -> None:
     """Serves until SIGTERM or SIGINT."""
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    # What is loaded stays: looking through all of it for garbage again and again would make some answers late.
+    gc.collect()
+    gc.freeze()
     try:
         server_of(app, limits).run(sockets=[opened])
     finally:

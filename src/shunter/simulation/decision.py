@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
@@ -113,7 +113,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class DecisionArrays:
-    """A decision as the core tells it: an entry for each job. Whoever decides very often reads no more than he needs."""
+    """A decision as the core tells it, an entry for each job: whoever decides very often reads only what is needed."""
 
     outcome: NDArray[np.uint8]
     """By the core's numbers (`who`)."""
@@ -153,15 +153,14 @@ class DecisionArrays:
 
     def places(self, jobs: Sequence[int]) -> list[Place]:
         """Returns the nodes and devices of jobs."""
+        rows = np.asarray(jobs, dtype=np.intp)
         # Lists are cut much faster than arrays are.
-        first, nodes, tasks = (one.tolist() for one in (self.node_offsets, self.nodes, self.tasks))
-        first_device, devices, millis = (one.tolist() for one in (self.device_offsets, self.devices, self.millis))
-
-        def place_of(job: int) -> Place:
-            on, using = slice(first[job], first[job + 1]), slice(first_device[job], first_device[job + 1])
-            return Place(tuple(nodes[on]), tuple(tasks[on]), tuple(devices[using]), tuple(millis[using]))
-
-        return [place_of(job) for job in jobs]
+        nodes, tasks, devices, millis = (one.tolist() for one in (self.nodes, self.tasks, self.devices, self.millis))
+        bounds = (offsets[rows + more].tolist() for offsets in (self.node_offsets, self.device_offsets) for more in (0, 1))
+        return [
+            Place(tuple(nodes[a:b]), tuple(tasks[a:b]), tuple(devices[c:d]), tuple(millis[c:d]))
+            for a, b, c, d in zip(*bounds, strict=True)
+        ]
 
     def waits(self) -> list[tuple[int, Reason, int | None, int | None]]:
         """Returns each job that goes on waiting, with the reason, and the job and the rule that it is about."""
@@ -205,8 +204,8 @@ def read_arrays(handle: Handle) -> DecisionArrays:
         np.empty(jobs + 1, np.int64),
         *(np.empty(places.device_count, np.int32) for _ in range(2)),
     )
-    for one in fields(DecisionArrays):
-        setattr(places if one.name in PLACES else told, one.name, pointer(getattr(found, one.name)))
+    for name, array in vars(found).items():
+        setattr(places if name in PLACES else told, name, pointer(array))
     check(lib.shunter_decision_read(handle.number, told))
     return found
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from html import escape
 from typing import Any, Final
 
-from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from shunter.model.state_schema import state_schema
+from shunter.service.routes import replies
 from shunter.service.routes.replies import reply, service_of
 
-router = APIRouter()
+router = replies.router()
 NOTHING_FROM_OUTSIDE: Final = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
     "referrer-policy": "no-referrer",
@@ -26,7 +26,7 @@ _STYLE: Final = (
 
 
 @router.get("/healthz", summary="Whether the service answers; needs no token")
-async def healthz() -> Response:
+async def healthz(request: Request) -> Response:
     """Says that the service is there, and nothing else."""
     return reply({"status": "ok"})
 
@@ -38,7 +38,7 @@ async def policies(request: Request) -> Response:
 
 
 @router.get("/v1/schema", summary="The JSON Schema of a snapshot in Shunter's own form")
-async def schema() -> Response:
+async def schema(request: Request) -> Response:
     """Returns the schema of ``shunter.state/1``."""
     return reply(state_schema())
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
 from shunter.service.requests import DecideRequest, EtaRequest, ExplainRequest, parse_body
+from shunter.service.routes import replies
 from shunter.service.routes.replies import SNAPSHOT_SCHEMA, body_of, described, reply, service_of, worked_out
 from shunter.service.refusals import json_bytes
 from shunter.simulation.asked_job import AskedJob
 
-router = APIRouter()
+router = replies.router()
 SMALL: Final = 4096
 """A body up to this many bytes is read at once; it can only name a snapshot that is held already."""
 WITH_SNAPSHOT: Final = {"snapshot": SNAPSHOT_SCHEMA}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
 from shunter.service.kubernetes import prioritize as prioritized
+from shunter.service.routes import replies
 from shunter.service.routes.replies import body_described, service_of, worked_out
 
-router = APIRouter()
+router = replies.router()
 ARGUMENTS = {
     "type": "object",
     "properties": {

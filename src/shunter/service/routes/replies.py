@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
+from fastapi import APIRouter
+from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -25,6 +27,19 @@ SNAPSHOT_SCHEMA: Final = {
     "and what a scheduler's programs print (docs/serving.md).",
     "oneOf": [{"type": "string"}, {"type": "object"}],
 }
+
+
+class PlainRoute(APIRoute):
+    """A route whose function takes the request itself: nothing is worked out for it, and it is described by hand."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Returns the function."""
+        return self.endpoint
+
+
+def router() -> APIRouter:
+    """Returns a router of such routes."""
+    return APIRouter(route_class=PlainRoute)
 
 
 def service_of(request: Request) -> Service:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from shunter.service.routes import replies
 from shunter.service.routes.replies import SNAPSHOT_SCHEMA, body_described, reply, service_of, worked_out
 from shunter.service.snapshots import Held, check_snapshot_name
 
-router = APIRouter()
+router = replies.router()
 
 
 @router.put(
