@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from shunter.checks import check_name, number
 from shunter.errors import InputError
@@ -16,6 +19,8 @@ from shunter.execution.operating.picture import picture_of
 from shunter.execution.operating.site import Site, SiteError, SiteJob, SiteNode
 from shunter.execution.slurm.json_reading import jobs_of_json, nodes_of_json
 from shunter.execution.slurm.text_reading import jobs_of_text, nodes_of_text
+from shunter.model.fitting import can_ever_fit
+from shunter.model.schedule import Phase
 from shunter.model.state import State
 from shunter.model.workload import SUBMIT_LIMIT_S
 from shunter.service.snapshots import Held
@@ -28,6 +33,9 @@ WHERE: Final = "snapshot"
 FORMAT: Final = "format"
 STATE: Final = "shunter"
 """The format of those that name none."""
+
+UNFIT: Final = "it would not fit though all jobs had ended"
+"""Why nothing is decided on a job that is larger than what there is."""
 
 Content = Mapping[str, Any]
 Reader = Callable[[Content, Mapping[str, "Cluster"]], Held]
@@ -52,7 +60,13 @@ def read_snapshot(content: object, clusters: Mapping[str, Cluster]) -> Held:
 
 def _state(content: Content, clusters: Mapping[str, Cluster]) -> Held:
     # Its settings name a policy: those of requests are not looked at.
-    return Held(State.from_content(dict(content), WHERE, clusters))
+    state = replace(State.from_content(dict(content), WHERE, clusters), settings={})
+    # One job that can never run does not spoil all others.
+    phase = state.snapshot.phase.copy()
+    unfit = np.flatnonzero((phase == Phase.WAITING) & ~can_ever_fit(state.workload.jobs, state.cluster))
+    phase[unfit] = Phase.REJECTED
+    ids = state.workload.jobs["job_id"].gather(unfit).to_list()
+    return Held(replace(state, snapshot=replace(state.snapshot, phase=phase)), masked=dict.fromkeys(ids, UNFIT))
 
 
 def _slurm_json(content: Content, clusters: Mapping[str, Cluster]) -> Held:
@@ -90,7 +104,7 @@ def _of_site(content: Content, now_s: float, jobs: list[SiteJob], nodes: list[Si
     picture = picture_of(site, EndedJobs(None).see(site))
     row_of = {row.job.id: place for place, row in enumerate(picture.rows)}
     masked = {job.id: job.barrier for job in site.pending if job.barrier}
-    masked |= dict.fromkeys(picture.unfit, "it would not fit on the nodes that are open though all jobs had ended")
+    masked |= dict.fromkeys(picture.unfit, UNFIT)
     own = [row_of[job.id] for job in site.candidates if job.id not in masked]
     return Held(State(picture.workload, picture.cluster, picture.snapshot), own, masked)
 

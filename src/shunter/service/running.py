@@ -6,6 +6,7 @@ import gc
 import ipaddress
 import logging
 import os
+import signal
 import socket
 import stat
 from dataclasses import dataclass
@@ -146,6 +147,8 @@ def serve(app: Guard, address: Address, limits: Limits, opened: socket.socket) -
     # What is loaded stays: looking through all of it for garbage again and again would make some answers late.
     gc.collect()
     gc.freeze()
+    # Uvicorn ends in order at SIGTERM, and then has the signal end the process; here there is more to do.
+    signal.signal(signal.SIGTERM, lambda number, frame: None)
     try:
         server_of(app, limits).run(sockets=[opened])
     finally:
