@@ -4,8 +4,8 @@
 
 A service runs as a process of its own, and this process is its client: one kept-alive connection over TCP (with a
 token) or a Unix socket. 128 jobs wait on 1,000 hosts, of which nearly all are full, and the policy is sjf with easy
-backfilling. *Posted* decides on a snapshot that was put once; nothing of an answer is kept from one request to the next.
-*Whole* sends the snapshot with each request.
+backfilling. *Posted* decides on a snapshot that was put once; nothing of an answer is kept from one request to
+the next. *Whole* sends the snapshot with each request.
 
 The machine may be shared. Times by the clock then tell of the neighbors too, so that the best round stands beside all
 of them. The processor time that the service itself spent (user and system, from /proc) does not: decisions a second are
@@ -27,7 +27,6 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -270,45 +269,44 @@ def soak(minutes: float, console: Console) -> None:
             running.process.wait(30)
 
 
+def soak_request(client: Client, turn: int, state: dict[str, Any]) -> bytes:
+    """Returns the request of a turn: mostly decisions, and now and then everything else, bad ones too."""
+    kind = turn % 27
+    if turn % 200 == 0:
+        return client.request("PUT", "/v1/snapshots/now", json.dumps(state).encode())
+    others = {
+        20: ("PUT", f"/v1/snapshots/other{turn % 40}", json.dumps({**state, "now_s": 100_000.0 + turn}).encode()),
+        21: ("POST", "/v1/decide", b'{"snapshot": "other%d"}' % (turn % 40)),
+        22: ("POST", "/v1/eta", b'{"snapshot": "now", "futures": 2}'),
+        23: ("POST", "/v1/explain", b'{"snapshot": "now", "job": 10003}'),
+        24: ("GET", "/metrics", b""),
+        25: ("POST", "/v1/decide", b"{" * 3000),
+        26: ("GET", "/no/such/address", b""),
+    }
+    return client.request(*others.get(kind, ("POST", "/v1/decide", b'{"snapshot": "now"}')))
+
+
 def _soak(running: Running, minutes: float, console: Console) -> None:
     state, counts, memory = snapshot(), Counter[int](), list[float]()
-    began = time.monotonic()
-    asks: list[Callable[[Client, int], bytes]] = [
-        *[lambda client, _: client.request("POST", "/v1/decide", b'{"snapshot": "now0"}')] * 20,
-        lambda client, turn: client.request(
-            "PUT", f"/v1/snapshots/now{turn % 40}", json.dumps({**state, "now_s": 100_000.0 + turn}).encode()
-        ),
-        lambda client, turn: client.request("POST", "/v1/decide", b'{"snapshot": "now%d"}' % (turn % 40)),
-        lambda client, _: client.request("POST", "/v1/eta", b'{"snapshot": "now0", "futures": 2}'),
-        lambda client, _: client.request("POST", "/v1/explain", b'{"snapshot": "now0", "job": 10003}'),
-        lambda client, _: client.request("GET", "/metrics"),
-        lambda client, _: client.request("POST", "/v1/decide", b"{" * 3000),
-        lambda client, _: client.request("GET", "/no/such/address"),
-    ]
-    client, turn, next_s = running.client(), 0, 0.0
-    while time.monotonic() - began < minutes * 60:
-        put = turn % 200 == 0
-        ask = (lambda client, _: client.request("PUT", "/v1/snapshots/now0", json.dumps(state).encode())) if put else (
-            asks[turn % len(asks)])  # fmt: skip
-        status, _ = client.send(ask(client, turn))
-        counts[status] += 1
+    client, turn, next_s, began = running.client(), 0, 0.0, time.monotonic()
+    while (passed_s := time.monotonic() - began) < minutes * 60:
+        if passed_s >= next_s:
+            memory.append(running.memory_mb)
+            next_s += max(2.0, minutes)
+        counts[client.send(soak_request(client, turn, state))[0]] += 1
         turn += 1
         if turn % 50 == 0:
             client.close()
             client = running.client()
-        if time.monotonic() - began >= next_s:
-            memory.append(running.memory_mb)
-            next_s += max(2.0, minutes * 60 / 60)
     # The first fifth is warming up: stores and caches fill.
-    settled = memory[len(memory) // 5 :]
+    settled = np.array(memory[len(memory) // 5 :])
     slope = float(np.polyfit(np.arange(len(settled)), settled, 1)[0]) * len(settled) if len(settled) > 2 else 0.0
+    console.print(f"{turn:,} requests in {minutes:g} min; by status: {dict(sorted(counts.items()))}")
     console.print(
-        f"{turn:,} requests in {minutes:g} min; by status: {dict(sorted(counts.items()))}; memory {memory[0]:.0f} MB at "
-        f"first, {settled[0]:.0f} MB when warm, {memory[-1]:.0f} MB at the end, {max(memory):.0f} MB at most; "
-        f"trend over the rest {slope:+.1f} MB; processor time {running.cpu_s:.0f} s"
+        f"memory: {memory[0]:.0f} MB at first, {settled[0]:.0f} MB when warm, {memory[-1]:.0f} MB at the end, "
+        f"{max(memory):.0f} MB at most; trend when warm {slope:+.1f} MB; processor time {running.cpu_s:.0f} s"
     )
-    unexpected = set(counts) - {200, 400, 404}
-    if unexpected:
+    if unexpected := set(counts) - {200, 400, 404}:
         raise SystemExit(f"error: the service answered {unexpected}")
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from shunter.execution.deciding import queue_scheduler
-from shunter.execution.operating.judge import Judge
 from shunter.execution.operating.configuration import Configuration
+from shunter.execution.operating.judge import Judge
 from shunter.execution.operating.picture import picture_of
 from shunter.execution.operating.site import Site
 from shunter.execution.slurm.json_reading import jobs_of_json, nodes_of_json
@@ -118,8 +118,7 @@ def test_the_store_is_bounded_and_the_longest_unused_goes_first(tmp_path: Path, 
 def test_learned_tuned_and_own_policies_decide(tmp_path: Path) -> None:
     own = tmp_path / "own.py"
     own.write_text(
-        "import shunter\n\nclass Last(shunter.Policy):\n"
-        "    def score(self, queue):\n        return -queue.submit_s\n"
+        "import shunter\n\nclass Last(shunter.Policy):\n    def score(self, queue):\n        return -queue.submit_s\n"
     )
     policies = {
         "learned": str(TRAINED / "kernel"),
@@ -130,7 +129,9 @@ def test_learned_tuned_and_own_policies_decide(tmp_path: Path) -> None:
     assert {"learned", "own"} <= set(policies)
     state = crowded()
     ids = state.workload.jobs["job_id"].to_list()
-    with serving(Loaded({name: {"policy": text} for name, text in policies.items()}), socket_path=tmp_path / "s") as talk:
+    with serving(
+        Loaded({name: {"policy": text} for name, text in policies.items()}), socket_path=tmp_path / "s"
+    ) as talk:
         for name, text in policies.items():
             wanted = decide(state.snapshot, state.workload, state.cluster, queue_scheduler({"policy": text}))
             told = talk.decide(json.loads(state.to_json()), name)

@@ -62,7 +62,9 @@ def test_tokens_in_addresses_do_not_count(port: Talk) -> None:
 
 
 def test_a_large_body_of_somebody_unknown_is_not_read(port: Talk) -> None:
-    told = port.raw(b"POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000000\r\nConnection: close\r\n\r\n")
+    told = port.raw(
+        b"POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000000\r\nConnection: close\r\n\r\n"
+    )
     assert told.startswith(b"HTTP/1.1 401 "), "it is refused before a byte of the body has come"
 
 
@@ -83,7 +85,9 @@ def test_host_and_origin_are_checked(port: Talk) -> None:
 
 def test_headers_that_are_given_twice_are_refused(port: Talk) -> None:
     for name in (b"Host: localhost", b"Authorization: Bearer " + TOKEN, b"Origin: http://localhost"):
-        told = port.raw(b"GET /v1/policies HTTP/1.1\r\nHost: localhost\r\n" + (name + b"\r\n") * 2 + b"Connection: close\r\n\r\n")
+        told = port.raw(
+            b"GET /v1/policies HTTP/1.1\r\nHost: localhost\r\n" + (name + b"\r\n") * 2 + b"Connection: close\r\n\r\n"
+        )
         assert told.startswith(b"HTTP/1.1 400 ")
 
 
@@ -220,9 +224,7 @@ def ended(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[Any, st
     return end.value.code, told.err or told.out
 
 
-def test_command_lines_that_would_let_others_in_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_lines_that_would_let_others_in_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "token"
     assert ended(["--new-token", str(file)], capsys) == (0, f"A new token is in {file}; only you may read it.\n")
     for words, said in (
@@ -241,7 +243,9 @@ def test_command_lines_that_would_let_others_in_are_refused(
         (["--log", "a=/no/such/log"], "no such"),
         (["--cluster", "a=nowhere"], "unknown cluster"),
     ):
-        code, line = ended([*words, *([] if "--socket" in words or "--port" in words else ["--socket", str(tmp_path / "s")])], capsys)
+        code, line = ended(
+            [*words, *([] if "--socket" in words or "--port" in words else ["--socket", str(tmp_path / "s")])], capsys
+        )
         assert code == 2
         assert said in line, (words, line)
         assert file.read_text().strip() not in line

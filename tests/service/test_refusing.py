@@ -75,7 +75,10 @@ def test_malformed_bodies(talk: Talk, body: bytes, said: str) -> None:
         ({"jobs": [{"submit_s": 0, "state": "waiting", "tasks": -3}]}, "tasks"),
         ({"jobs": [{"submit_s": 0, "state": "waiting", "requested_s": "1e999"}]}, "requested_s"),
         ({"jobs": [{"submit_s": 0, "state": "waiting", "cores_per_task": {"a": 1}}]}, "cores_per_task"),
-        ({"jobs": [{"submit_s": 0, "state": "running", "start_s": 0, "placed": [[5, 1]]}]}, "on nodes or devices that do not match"),
+        (
+            {"jobs": [{"submit_s": 0, "state": "running", "start_s": 0, "placed": [[5, 1]]}]},
+            "on nodes or devices that do not match",
+        ),
         ({"jobs": [{"submit_s": 0, "state": "running", "start_s": 0, "placed": [[0]]}]}, "pairs"),
         ({"down": [9]}, "down is 9"),
         ({"stops": [{"job": 77}]}, "stops"),
@@ -106,7 +109,7 @@ def test_deep_nesting(talk: Talk, where: str) -> None:
 
 @pytest.mark.parametrize(
     "spec",
-    ["/etc/passwd", "/etc/shadow", "../../etc/passwd", "file.toml", "/dev/zero", "http://example.com/x.toml", "generate:eda",
+    ["/etc/passwd", "/etc/shadow", "../../etc/passwd", "file.toml", "/dev/zero", "http://a.example/x", "generate:eda",
      'speeds = "/etc/passwd"\n[[nodes]]\ncores = 1\ngpus = 1\ngpu_type = "a"\n'],
 )  # fmt: skip
 def test_no_text_of_a_snapshot_is_a_path(talk: Talk, state: dict[str, Any], spec: str) -> None:
@@ -142,7 +145,7 @@ def test_pages_need_no_others(talk: Talk, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", "/v1", "/v1/decide/", "/static/x", "/redoc",
+    "path", ["/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", "/v1", "/v1/decide/", "/redoc",
              "/v1/snapshots/../policies", "/healthz/../v1/policies"],
 )  # fmt: skip
 def test_addresses_that_there_are_not(talk: Talk, path: str) -> None:
@@ -213,7 +216,9 @@ def test_a_head_that_never_ends_is_cut_off(tight: Talk) -> None:
     assert tight.is_alive()
 
 
-@pytest.mark.parametrize("begun", [b"", b"GET /healthz HTTP/1.1\r\nHost: loc", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"])
+@pytest.mark.parametrize(
+    "begun", [b"", b"GET /healthz HTTP/1.1\r\nHost: loc", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"]
+)
 def test_whoever_takes_long_to_ask_is_not_waited_for(tight: Talk, begun: bytes) -> None:
     told = tight.raw(begun)
     assert told.startswith(b"HTTP/1.1 408 ")

@@ -1,5 +1,7 @@
-"""One object for each kind of policy that decides on snapshots that are held. A decider never changes: one that is
-loaded anew is another object, so that files that change or break do not reach the one that is at work.
+"""One class for each kind of policy that decides on snapshots that are held.
+
+A decider never changes: a policy that is read anew is another object, so that files that change or break do not reach
+the one that is at work.
 """
 
 from __future__ import annotations
@@ -140,5 +142,5 @@ def check_decided(decided: Decided, held: Held) -> None:
     starts = arrays.starts
     if not held.waiting_set.issuperset(arrays.order) or not held.waiting_set.issuperset(starts):
         raise ValueError("the decision is not about jobs that wait")
-    if len(arrays.nodes) and not (0 <= int(np.min(arrays.nodes)) and int(np.max(arrays.nodes)) < len(held.node_names)):
+    if len(arrays.nodes) and not (int(np.min(arrays.nodes)) >= 0 and int(np.max(arrays.nodes)) < len(held.node_names)):
         raise ValueError("the decision names nodes that there are not")

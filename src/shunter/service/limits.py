@@ -27,7 +27,9 @@ class Limits:
     answer_s: float = declared(60.0, "How long an answer may take, and its way to the client.", low=0.05, high=3600)
     idle_s: float = declared(75.0, "How long a connection is kept on which nothing is asked.", low=0.05, high=3600)
     connections: int = declared(256, "How many connections there are at a time.", low=1, high=100_000)
-    snapshots: int = declared(16, "How many posted snapshots are kept; the longest unused goes first.", low=1, high=10_000)
+    snapshots: int = declared(
+        16, "How many posted snapshots are kept; the longest unused goes first.", low=1, high=10_000
+    )
     threads: int = declared(lambda: os.cpu_count() or 1, "How many threads work on long requests.", low=1, high=1024)
     in_line: int = declared(32, "How many requests may wait for a thread.", low=0, high=100_000)
     futures: int = declared(1000, "The most futures that one request may ask for.", low=1, high=100_000)

@@ -31,27 +31,25 @@ class Metrics:
         self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
-        by_policy = {"labelnames": ("policy",), "registry": registry}
+
+        def counter(name: str, help: str, *labels: str) -> Counter:
+            return Counter(f"{_PREFIX}{name}", help, labels, registry=registry)
+
+        def gauge(name: str, help: str, *labels: str) -> Gauge:
+            return Gauge(f"{_PREFIX}{name}", help, labels, registry=registry)
+
         self._seconds = Histogram(
             f"{_PREFIX}decision_seconds", "How long decisions took, with standing in and telling.", ("policy",),
             buckets=(*_SHORTEST_S, *BUCKETS_S), registry=registry,
         )  # fmt: skip
-        self._fallbacks = Counter(f"{_PREFIX}fallbacks", "Decisions in which somebody stood in.", **by_policy)
-        self._guarded = Counter(f"{_PREFIX}guard_hits", "Jobs that the guard against starvation put first.", **by_policy)
-        self._disagreement = Gauge(
-            f"{_PREFIX}disagreement", "Share of pairs that the latest new snapshot's baseline orders otherwise.",
-            **by_policy,
-        )  # fmt: skip
-        self._waiting = Gauge(
-            f"{_PREFIX}waiting", "Jobs that wait, of the latest new snapshot.", ("policy", "reason"), registry=registry
-        )
-        self._info = Gauge(f"{_PREFIX}policy_info", "The policies at work.", ("policy", "sha256"), registry=registry)
-        self._reloads = Counter(
-            f"{_PREFIX}reloads", "How often changed files were read.", ("policy", "result"), registry=registry
-        )
-        self._requests = Counter(
-            f"{_PREFIX}requests", "Requests that were answered or refused.", ("route", "status"), registry=registry
-        )
+        self._fallbacks = counter("fallbacks", "Decisions in which somebody stood in.", "policy")
+        self._guarded = counter("guard_hits", "Jobs that the guard against starvation put first.", "policy")
+        what = "Share of pairs that a policy orders unlike the scheduler, or fcfs, of the latest new snapshot."
+        self._disagreement = gauge("disagreement", what, "policy")
+        self._waiting = gauge("waiting", "Jobs that wait, of the latest new snapshot.", "policy", "reason")
+        self._info = gauge("policy_info", "The policies at work.", "policy", "sha256")
+        self._reloads = counter("reloads", "How often changed files were read.", "policy", "result")
+        self._requests = counter("requests", "Requests that were answered or refused.", "route", "status")
 
     def watch(self, name: str, help: str, value: Callable[[], float]) -> None:
         """Has a number asked for whenever Prometheus asks."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,8 +57,8 @@ def load_policy(name: str, words: Mapping[str, Any]) -> LoadedPolicy:
     Raises:
         InputError: There is none, it is damaged, or it stops running jobs.
     """
-    scheduler = queue_scheduler(words)
-    stamps = stamps_of(scheduler)
+    # Read once to know its files, and again when it is known how they look: what changes in between is seen later.
+    stamps = stamps_of(queue_scheduler(words))
     scheduler = queue_scheduler(words)
     return LoadedPolicy(name, words, scheduler, decider_of(scheduler), policy_digest(scheduler), stamps)
 
@@ -116,13 +116,18 @@ class Watch:
                 self._changed(fresh)
 
 
-def named(option: str, text: str) -> tuple[str, str]:
-    """Returns the name and the rest of ``NAME=TEXT``.
+def by_name(option: str, given: Sequence[str]) -> dict[str, str]:
+    """Returns the rest of each ``NAME=TEXT`` by its name.
 
     Raises:
-        InputError: It is not written so.
+        InputError: One is not written so, or a name stands twice.
     """
-    name, equals, rest = text.partition("=")
-    if not equals or not rest or NAME.fullmatch(name) is None:
-        raise InputError(f"{option} is {text!r}; write NAME=..., the name in letters, digits, '.', '_' and '-'")
-    return name, rest
+    found: dict[str, str] = {}
+    for text in given:
+        name, _, rest = text.partition("=")
+        if not rest or NAME.fullmatch(name) is None:
+            raise InputError(f"{option} is {text!r}; write NAME=..., the name in letters, digits, '.', '_' and '-'")
+        if name in found:
+            raise InputError(f"{option}: the name {name!r} is given twice; give each once")
+        found[name] = rest
+    return found

@@ -23,7 +23,7 @@ from shunter.model.fitting import can_ever_fit
 from shunter.model.schedule import Phase
 from shunter.model.state import State
 from shunter.model.workload import SUBMIT_LIMIT_S
-from shunter.service.snapshots import Held
+from shunter.service.snapshots import Held, JobId
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
@@ -103,7 +103,7 @@ def _of_site(content: Content, now_s: float, jobs: list[SiteJob], nodes: list[Si
     site = Site(now_s, tuple(jobs), tuple(nodes), is_memory_shared=bool(content.get("memory_shared", True)))
     picture = picture_of(site, EndedJobs(None).see(site))
     row_of = {row.job.id: place for place, row in enumerate(picture.rows)}
-    masked = {job.id: job.barrier for job in site.pending if job.barrier}
+    masked: dict[JobId, str] = {job.id: job.barrier for job in site.pending if job.barrier}
     masked |= dict.fromkeys(picture.unfit, UNFIT)
     own = [row_of[job.id] for job in site.candidates if job.id not in masked]
     return Held(State(picture.workload, picture.cluster, picture.snapshot), own, masked)

@@ -48,10 +48,14 @@ class Address:
             InputError: A token is needed and there is none, or others than this machine could connect.
         """
         if self.is_open_to_others and not has_token:
-            what = "a port can be reached by all users of this machine" if self.path is None else "all may open the socket"
+            what = (
+                "a port can be reached by all users of this machine" if self.path is None else "all may open the socket"
+            )
             raise InputError(f"{what}; give --token-file FILE (shunter serve --new-token FILE makes one)")
         if self.path is None and not beyond_loopback and not is_loopback(self.host):
-            raise InputError(f"--host {self.host} can be reached from other machines; add --beyond-loopback if you mean it")
+            raise InputError(
+                f"--host {self.host} can be reached from other machines; add --beyond-loopback if you mean it"
+            )
 
     def open(self) -> socket.socket:
         """Returns a socket that listens.
@@ -125,7 +129,7 @@ def _remove_left_over(path: Path) -> None:
 def server_of(app: Guard, limits: Limits) -> uvicorn.Server:
     """Returns what serves an application over sockets that are open."""
     config = uvicorn.Config(
-        app,  # type: ignore[arg-type]
+        app,
         http=timed(limits),
         ws="none",
         lifespan="on",

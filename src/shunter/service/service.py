@@ -147,7 +147,9 @@ class Service:
         """Returns when those that wait start, and when a job would that is not submitted yet."""
         asked = read_request(EtaRequest, content, SNAPSHOT, NEW)
         if asked.futures > self.limits.futures:
-            raise InputError(f"{WHERE}: futures is {asked.futures}; this service simulates {self.limits.futures} at most")
+            raise InputError(
+                f"{WHERE}: futures is {asked.futures}; this service simulates {self.limits.futures} at most"
+            )
         new = None if content.get(NEW) is None else from_table(AskedJob, content[NEW], f"{WHERE}: {NEW}")
         scheduler = check_scheduler(self.referee(asked.policy).policy.scheduler)
         if asked.log:

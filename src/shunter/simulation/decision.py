@@ -143,7 +143,8 @@ class DecisionArrays:
         """Those that wait before the decision, the next first."""
         in_line = np.flatnonzero(self.place >= 0)
         # `place` has each job's place in line, or −1; here it is turned around.
-        return in_line[np.argsort(self.place[in_line])].tolist()
+        found: list[int] = in_line[np.argsort(self.place[in_line])].tolist()
+        return found
 
     def who(self, *outcomes: str) -> list[int]:
         """Returns the jobs of which one of these is decided."""
@@ -156,7 +157,9 @@ class DecisionArrays:
         rows = np.asarray(jobs, dtype=np.intp)
         # Lists are cut much faster than arrays are.
         nodes, tasks, devices, millis = (one.tolist() for one in (self.nodes, self.tasks, self.devices, self.millis))
-        bounds = (offsets[rows + more].tolist() for offsets in (self.node_offsets, self.device_offsets) for more in (0, 1))
+        bounds = (
+            offsets[rows + more].tolist() for offsets in (self.node_offsets, self.device_offsets) for more in (0, 1)
+        )
         return [
             Place(tuple(nodes[a:b]), tuple(tasks[a:b]), tuple(devices[c:d]), tuple(millis[c:d]))
             for a, b, c, d in zip(*bounds, strict=True)
@@ -197,12 +200,18 @@ def read_arrays(handle: Handle) -> DecisionArrays:
     check(lib.shunter_decision_read(handle.number, told))
     jobs, places = int(told.jobs), told.places
     found = DecisionArrays(
-        *(np.empty(jobs, np.uint8) for _ in range(2)),
-        *(np.empty(jobs, np.int64) for _ in range(4)),
-        np.empty(jobs + 1, np.int64),
-        *(np.empty(places.node_count, np.int32) for _ in range(2)),
-        np.empty(jobs + 1, np.int64),
-        *(np.empty(places.device_count, np.int32) for _ in range(2)),
+        outcome=np.empty(jobs, np.uint8),
+        reason=np.empty(jobs, np.uint8),
+        blocker=np.empty(jobs, np.int64),
+        rule=np.empty(jobs, np.int64),
+        place=np.empty(jobs, np.int64),
+        reserved_ms=np.empty(jobs, np.int64),
+        node_offsets=np.empty(jobs + 1, np.int64),
+        nodes=np.empty(places.node_count, np.int32),
+        tasks=np.empty(places.node_count, np.int32),
+        device_offsets=np.empty(jobs + 1, np.int64),
+        devices=np.empty(places.device_count, np.int32),
+        millis=np.empty(places.device_count, np.int32),
     )
     for name, array in vars(found).items():
         setattr(places if name in PLACES else told, name, pointer(array))

@@ -7,10 +7,10 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from shunter.service.refusals import json_bytes
 from shunter.service.requests import DecideRequest, EtaRequest, ExplainRequest, parse_body
 from shunter.service.routes import replies
 from shunter.service.routes.replies import SNAPSHOT_SCHEMA, body_of, described, reply, service_of, worked_out
-from shunter.service.refusals import json_bytes
 from shunter.simulation.asked_job import AskedJob
 
 router = replies.router()
@@ -47,7 +47,9 @@ async def eta(request: Request) -> Response:
     return await worked_out(request, service_of(request).eta)
 
 
-@router.post("/v1/explain", summary="Why a job waits, or waited", openapi_extra=described(ExplainRequest, WITH_SNAPSHOT))
+@router.post(
+    "/v1/explain", summary="Why a job waits, or waited", openapi_extra=described(ExplainRequest, WITH_SNAPSHOT)
+)
 async def explain(request: Request) -> Response:
     """Returns a job's place in line and what it waits for; of a job of a log, who kept it waiting."""
     return await worked_out(request, service_of(request).explain)

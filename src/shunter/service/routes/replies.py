@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 JSON: Final = "application/json"
 _TYPES: Final = {int: "integer", float: "number", str: "string", bool: "boolean", type(None): "null"}
-SNAPSHOT_SCHEMA: Final = {
+SNAPSHOT_SCHEMA: Final[dict[str, Any]] = {
     "description": "The name of a posted snapshot, or a snapshot: a state (GET /v1/schema), or an object with 'format' "
     "and what a scheduler's programs print (docs/serving.md).",
     "oneOf": [{"type": "string"}, {"type": "object"}],
@@ -81,7 +81,7 @@ def described(
 ) -> dict[str, Any]:
     """Returns what OpenAPI is told of a route whose body is an object with the fields of a dataclass."""
     said, hints = declarations(kind), get_type_hints(kind)
-    properties = {name: {"type": _types(hints[name])} for name in hints}
+    properties: dict[str, dict[str, Any]] = {name: {"type": _types(hints[name])} for name in hints}
     for name, one in said.items():
         properties[name] |= {"description": one.help}
     needed = [one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING]

@@ -8,14 +8,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shunter.service.routes import replies
-from shunter.service.routes.replies import SNAPSHOT_SCHEMA, body_described, reply, service_of, worked_out
+from shunter.service.routes.replies import body_described, reply, service_of, worked_out
 from shunter.service.snapshots import Held, check_snapshot_name
 
 router = replies.router()
 
 
 @router.put(
-    "/v1/snapshots/{name}", summary="Keep a snapshot under a name", openapi_extra=body_described(SNAPSHOT_SCHEMA["oneOf"][1])
+    "/v1/snapshots/{name}",
+    summary="Keep a snapshot under a name",
+    openapi_extra=body_described({"type": "object"}),
 )
 async def put(request: Request) -> Response:
     """Reads a snapshot and keeps it ready, so that deciding on it takes next to no time."""
