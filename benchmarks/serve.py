@@ -276,7 +276,7 @@ def soak_request(client: Client, turn: int, state: dict[str, Any]) -> bytes:
         return client.request("PUT", "/v1/snapshots/now", json.dumps(state).encode())
     others = {
         20: ("PUT", f"/v1/snapshots/other{turn % 40}", json.dumps({**state, "now_s": 100_000.0 + turn}).encode()),
-        21: ("POST", "/v1/decide", b'{"snapshot": "other%d"}' % (turn % 40)),
+        21: ("POST", "/v1/decide", b'{"snapshot": "other%d"}' % ((turn - 1) % 40)),
         22: ("POST", "/v1/eta", b'{"snapshot": "now", "futures": 2}'),
         23: ("POST", "/v1/explain", b'{"snapshot": "now", "job": 10003}'),
         24: ("GET", "/metrics", b""),

@@ -23,6 +23,7 @@ from shunter.simulation.eta import eta_of, state_at
 from shunter.simulation.foresight import Foresight
 from shunter.simulation.run import decide
 from shunter.workloads.reading import read_cluster, read_log
+from tests.service.samples import SINFO, SQUEUE
 from tests.service.talking import Talk, serving
 
 TRAINED = Path(__file__).parents[1] / "compat" / "saved" / "trained"
@@ -143,27 +144,6 @@ def test_learned_tuned_and_own_policies_decide(tmp_path: Path) -> None:
         assert (kinds["learned"], kinds["own"]) == ("learned", "python")
         # Where files are is nobody's business.
         assert str(tmp_path).encode() not in talk.ask("GET", "/v1/policies").body
-
-
-SQUEUE = {
-    "jobs": [
-        {"job_id": 1, "job_state": "RUNNING", "submit_time": 900, "start_time": 1000, "time_limit": 60, "cpus": 4,
-         "nodes": "n1", "node_count": 1, "priority": 1, "partition": "main", "user_name": "ann"},
-        {"job_id": 2, "job_state": "PENDING", "submit_time": 1000, "eligible_time": 1000, "time_limit": 60, "cpus": 4,
-         "node_count": 1, "priority": 9, "partition": "main", "user_name": "ann", "state_reason": "Resources"},
-        {"job_id": 3, "job_state": "PENDING", "submit_time": 1100, "eligible_time": 1100, "time_limit": 5, "cpus": 1,
-         "node_count": 1, "priority": 8, "partition": "main", "user_name": "bob", "state_reason": "Priority"},
-        {"job_id": 4, "job_state": "PENDING", "submit_time": 1100, "eligible_time": 1100, "time_limit": 5, "cpus": 1,
-         "node_count": 1, "priority": 0, "partition": "main", "user_name": "bob", "state_reason": "JobHeldUser"},
-        {"job_id": 5, "job_state": "PENDING", "submit_time": 1100, "eligible_time": 1100, "time_limit": 5, "cpus": 99,
-         "node_count": 1, "priority": 7, "partition": "main", "user_name": "bob", "state_reason": "Resources"},
-    ]
-}  # fmt: skip
-SINFO = {
-    "nodes": [
-        {"name": name, "cpus": 4, "real_memory": 1000, "partitions": ["main"], "state": "idle"} for name in ("n1", "n2")
-    ]
-}
 
 
 def test_what_squeue_and_sinfo_print_is_decided_on(talk: Talk) -> None:

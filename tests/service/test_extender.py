@@ -8,36 +8,8 @@ from typing import Any
 import pytest
 
 from shunter.service.service import Loaded
+from tests.service.samples import node, pod
 from tests.service.talking import Talk, serving
-
-
-def node(name: str, cpu: str = "4", memory: str = "16Gi", gpus: int = 0) -> dict[str, Any]:
-    """Returns a v1.Node as the API server writes one, with the fields that matter here and some others."""
-    has = {"cpu": cpu, "memory": memory, "pods": "110", "ephemeral-storage": "95551679124", "hugepages-1Gi": "0"}
-    more = {"nvidia.com/gpu": str(gpus)} if gpus else {}
-    labels = {"kubernetes.io/hostname": name, **({"nvidia.com/gpu.product": "NVIDIA-A100"} if gpus else {})}
-    return {
-        "metadata": {"name": name, "uid": f"uid-{name}", "labels": labels, "creationTimestamp": "2026-01-01T00:00:00Z"},
-        "spec": {"podCIDR": "10.244.0.0/24", "taints": None},
-        "status": {
-            "capacity": {**has, **more},
-            "allocatable": {**has, **more},
-            "conditions": [{"type": "Ready", "status": "True"}],
-        },
-    }
-
-
-def pod(*requests: dict[str, str], before: tuple[dict[str, str], ...] = ()) -> dict[str, Any]:
-    """Returns a v1.Pod whose containers ask for this."""
-    containers = [
-        {"name": f"c{place}", "image": "x", "resources": {"requests": one}} for place, one in enumerate(requests)
-    ]
-    first = [{"name": f"i{place}", "image": "x", "resources": {"requests": one}} for place, one in enumerate(before)]
-    return {
-        "metadata": {"name": "web-0", "namespace": "default", "uid": "7b"},
-        "spec": {"containers": containers, "initContainers": first or None, "schedulerName": "default-scheduler"},
-        "status": {"phase": "Pending", "qosClass": "Burstable"},
-    }
 
 
 @pytest.fixture(scope="module")

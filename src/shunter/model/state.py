@@ -34,6 +34,8 @@ _OF_STATE: Final = (
     *("state", "start_s", "end_s", "eligible_s", "reserved_s", "done_s", "limit_s", "start_number"),
     *("placed", "devices"),
 )
+_TIMES: Final = ("submit_s", "start_s", "end_s")
+_LISTS: Final = ("placed", "devices")
 _OF_JOB: Final = frozenset((*_COLUMNS, *_OF_STATE))
 _MILLI: Final = 1000
 _MOST: Final = 2**31 - 1
@@ -163,7 +165,12 @@ class _Reader:
             for name in job.keys() - _OF_JOB:
                 check_name("field", name, (*_COLUMNS, *_OF_STATE), where=f"{where}: job {place + 1}: ")
             check_name("state", job.get("state", ""), STATES, where=f"{where}: job {place + 1}: ")
-            number(f"{where}: job {place + 1}: submit_s", job.get("submit_s"), -SUBMIT_LIMIT_S, SUBMIT_LIMIT_S)
+            for name in _TIMES:
+                if name == "submit_s" or job.get(name) is not None:
+                    number(f"{where}: job {place + 1}: {name}", job.get(name), -SUBMIT_LIMIT_S, SUBMIT_LIMIT_S)
+            for name, value in job.items():
+                if isinstance(value, list | dict) and name not in _LISTS:
+                    raise InputError(f"{where}: job {place + 1}: {name} is a list or an object; give one value")
         # The table sorts jobs by their submit times, and keeps the order of those of one time.
         self.order = sorted(range(len(jobs)), key=lambda place: float(jobs[place]["submit_s"]))
         self._jobs = [jobs[place] for place in self.order]
@@ -173,7 +180,7 @@ class _Reader:
         rows = []
         for job in self._jobs:
             row = {name: value for name, value in job.items() if name in _COLUMNS}
-            if "start_s" in job and "end_s" in job and "run_s" not in row:
+            if job.get("start_s") is not None and job.get("end_s") is not None and "run_s" not in row:
                 row["run_s"] = max(0.0, float(job["end_s"]) - float(job["start_s"]))
             # How long a job runs that has not ended does not matter, but must be a number.
             rows.append({"run_s": max(0.0, now_s - float(job.get("start_s") or now_s)), **row})

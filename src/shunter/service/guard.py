@@ -107,10 +107,11 @@ class Guard:
         origin = headers.get(b"origin")
         if origin is not None and origin.decode("latin-1").lower() not in (f"http://{host}", f"https://{host}"):
             raise RefusedError(403, "pages of another origin may not ask here")
+        # Whoever has no token cannot use up what those may ask who have one.
         if scope["path"] not in OPEN_PATHS:
             self._check_token(headers.get(b"authorization", b""))
-        if not self._bucket.takes():
-            raise RefusedError(429, f"more than {self._limits.rate:g} requests a second; ask again in a moment")
+            if not self._bucket.takes():
+                raise RefusedError(429, f"more than {self._limits.rate:g} requests a second; ask again in a moment")
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length[:20]) > self._limits.body_bytes:
             raise RefusedError(413, f"the body has more than {self._limits.body_mb:g} MB; send less")
@@ -152,7 +153,7 @@ async def _refuse(refused: RefusedError, send: Send) -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     if refused.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    # The rest of a body that nobody reads would be taken for the next request.
+    # Nobody reads the rest of the body: whoever sends on shall notice.
     if refused.status == 413:
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from shunter.errors import visible
+from shunter.errors import ShunterError, visible
 
 MOST_WORDS: Final = 500
 """How much of a message is told: a value of the request may stand in it, and be as long as the request."""
@@ -27,7 +27,7 @@ WORDS: Final = {
 """A word for each status, for programs."""
 
 
-class RefusedError(Exception):
+class RefusedError(ShunterError):
     """A request that is not answered."""
 
     def __init__(self, status: int, message: str) -> None:
