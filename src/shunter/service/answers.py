@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from shunter.simulation.decision import Reason
+from shunter.simulation.decision import REASONS
 from shunter.simulation.rule_support import with_rule_names
 
 if TYPE_CHECKING:
@@ -39,16 +39,15 @@ def decision_parts(decided: Decided, held: Held, first: Sequence[int]) -> dict[s
         {"job_id": ids[row], "start_s": arrays.reserved_s(row), "nodes": [names[node] for node in place.nodes]}
         for row, place in zip(reserved, places[len(starts) :], strict=True)
     ]
-    waits = arrays.waits()
-    rules = rule_names(decided, held) if any(rule is not None for *_, rule in waits) else {}
+    rules = rule_names(decided, held) if (arrays.rule >= 0).any() else {}
     told["waiting"] = [
         {
             "job_id": ids[row],
             "reason": WORDS[reason],
-            "behind": None if blocker is None else ids[blocker],
+            "behind": None if blocker < 0 else ids[blocker],
             **({"rule": rules[row]} if row in rules else {}),
         }
-        for row, reason, blocker, _ in waits
+        for row, reason, blocker, _ in arrays.waits
     ]
     return told
 
@@ -59,5 +58,5 @@ def rule_names(decided: Decided, held: Held) -> dict[int, str]:
     return {row: one.rule_name for row, one in decision.waiting.items() if one.rule_name}
 
 
-WORDS = {reason: reason.name.lower() for reason in Reason}
+WORDS: Final = tuple(reason.name.lower() for reason in REASONS)
 """What programs are told for a reason: ``no_room``; docs/deciding.md has the table."""

@@ -127,7 +127,7 @@ class Referee:
 
     def _looked_at(self, decided: Decided, held: Held, first: list[int]) -> dict[str, Any]:
         """Returns what the metrics tell of the queue; the same decision made again would tell nothing new."""
-        reasons = Counter(WORDS[reason] for _, reason, *_ in decided.arrays.waits())
+        reasons = Counter(WORDS[reason] for _, reason, *_ in decided.arrays.waits)
         apart = disagreement(line(decided, held, first), held.baseline)
         return {"reasons": {**reasons, "masked": len(held.masked)}, "disagreement": apart}
 

@@ -25,6 +25,7 @@ from shunter.service.requests import NEW, SNAPSHOT, WHERE, DecideRequest, EtaReq
 from shunter.service.snapshots import Held, SnapshotStore
 from shunter.service.work import Work
 from shunter.simulation.asked_job import AskedJob
+from shunter.simulation.decision import REASONS
 from shunter.simulation.eta import check_scheduler, eta_of, state_at, time_of
 from shunter.simulation.foresight import Foresight
 from shunter.simulation.run import simulate
@@ -189,10 +190,10 @@ class Service:
         told["starts"] = row in arrays.starts
         place = arrays.places([row])[0]
         told["nodes"] = [held.node_names[node] for node in place.nodes]
-        for other, reason, blocker, _ in arrays.waits():
+        for other, reason, blocker, _ in arrays.waits:
             if other == row:
-                behind = None if blocker is None else held.ids[blocker]
-                told |= {"reason": WORDS[reason], "because": reason.value, "behind": behind}
+                behind = None if blocker < 0 else held.ids[blocker]
+                told |= {"reason": WORDS[reason], "because": REASONS[reason].value, "behind": behind}
                 told["rule"] = rule_names(ruling.decided, held).get(row)
                 told["reserved_s"] = arrays.reserved_s(row)
         return told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -38,7 +39,7 @@ class Reason(str, Enum):
     RESERVED = "it fits, but on nodes alone that are reserved before it would end"
 
 
-_REASONS: Final = tuple(Reason)
+REASONS: Final = tuple(Reason)
 """By the core's numbers."""
 
 
@@ -118,7 +119,7 @@ class DecisionArrays:
     outcome: NDArray[np.uint8]
     """By the core's numbers (`who`)."""
     reason: NDArray[np.uint8]
-    """By the place in `Reason`."""
+    """By the place in `REASONS`."""
     blocker: NDArray[np.int64]
     """The job that the reason is about; negative: it is about none."""
     rule: NDArray[np.int64]
@@ -133,12 +134,12 @@ class DecisionArrays:
     devices: NDArray[np.int32]
     millis: NDArray[np.int32]
 
-    @property
+    @cached_property
     def starts(self) -> list[int]:
         """Who starts."""
         return self.who("starts", "moves")
 
-    @property
+    @cached_property
     def order(self) -> list[int]:
         """Those that wait before the decision, the next first."""
         in_line = np.flatnonzero(self.place >= 0)
@@ -165,14 +166,15 @@ class DecisionArrays:
             for a, b, c, d in zip(*bounds, strict=True)
         ]
 
-    def waits(self) -> list[tuple[int, Reason, int | None, int | None]]:
-        """Returns each job that goes on waiting, with the reason, and the job and the rule that it is about."""
+    @cached_property
+    def waits(self) -> list[tuple[int, int, int, int]]:
+        """Each job that goes on waiting, with the place of its reason in `REASONS`.
+
+        Then come the job and the rule that the reason is about, negative where it is about none.
+        """
         jobs = np.flatnonzero(self.reason)
         told = (jobs, self.reason[jobs], self.blocker[jobs], self.rule[jobs])
-        return [
-            (job, _REASONS[reason], None if blocker < 0 else blocker, None if rule < 0 else rule)
-            for job, reason, blocker, rule in zip(*(one.tolist() for one in told), strict=True)
-        ]
+        return list(zip(*(one.tolist() for one in told), strict=True))
 
     def reserved_s(self, job: int) -> float | None:
         """Returns when a job's reservation begins; None where the rule works out no time."""
@@ -188,7 +190,10 @@ class DecisionArrays:
             stops=tuple(self.who("stops", "moves")),
             reservations={job: Reservation(self.reserved_s(job), place) for job, place in reservations},
             order=tuple(self.order),
-            waiting={job: Waiting(reason, blocker, rule) for job, reason, blocker, rule in self.waits()},
+            waiting={
+                job: Waiting(REASONS[reason], None if blocker < 0 else blocker, None if rule < 0 else rule)
+                for job, reason, blocker, rule in self.waits
+            },
             answers=answers,
         )
 
