@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +107,35 @@ def test_quick_decisions_are_made_without_a_thread(talk: Talk, state: dict[str, 
     second = referee.answer_quickly(held)
     assert second is not None
     assert {**second, "latency_ms": 0} == {**first, "latency_ms": 0}
+
+
+def test_many_ask_at_once_and_all_are_told_the_same(talk: Talk, state: dict[str, Any]) -> None:
+    states = {name: {**state, "now_s": 1000 + place} for place, name in enumerate(("a", "b", "c"))}
+    for name, one in states.items():
+        assert talk.ask("PUT", f"/v1/snapshots/{name}", one).status == 200
+    wanted = {(name, policy): talk.decide(name, policy)["order"] for name in states for policy in ("sjf", "fcfs")}
+    wrong = []
+
+    def ask(seed: int) -> None:
+        draw = random.Random(seed)
+        for _ in range(15):
+            name, policy = draw.choice(list(wanted))
+            try:
+                if draw.random() < 0.2:
+                    assert talk.ask("PUT", f"/v1/snapshots/{name}", states[name]).status == 200
+                given = name if draw.random() < 0.7 else states[name]
+                assert talk.decide(given, policy)["order"] == wanted[name, policy]
+            except Exception as error:
+                wrong.append(repr(error))
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for name in states:
+        talk.ask("DELETE", f"/v1/snapshots/{name}")
+    assert not wrong
 
 
 def test_the_store_is_bounded_and_the_longest_unused_goes_first(tmp_path: Path, state: dict[str, Any]) -> None:

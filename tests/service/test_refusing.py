@@ -285,9 +285,11 @@ def test_an_answer_that_takes_too_long_is_not_waited_for(tmp_path: Path, monkeyp
 
 def test_more_requests_than_allowed(tmp_path: Path) -> None:
     with serving(limits=Limits(rate=3, deadline_s=30.0), socket_path=tmp_path / "s") as talk:
-        told = [talk.ask("GET", "/v1/policies").status for _ in range(40)]
-        assert {200, 429} == set(told)
-        assert told[:3] == [200, 200, 200]
+        replies = [talk.ask("GET", "/v1/policies") for _ in range(40)]
+        assert {200, 429} == {reply.status for reply in replies}
+        assert [reply.status for reply in replies[:3]] == [200, 200, 200]
+        assert {reply.headers.get("retry-after") for reply in replies} == {None, "1"}
+        assert talk.is_alive(), "whether the service is there can always be asked"
 
 
 def test_a_fault_of_ours_tells_nothing_of_the_inside(

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from shunter import __version__
 from shunter.errors import ShunterError
 from shunter.service.guard import Door, Guard
-from shunter.service.refusals import RefusedError, refusal_body
+from shunter.service.refusals import HEADERS, RefusedError, refusal_body
 from shunter.service.routes import about, decide, extender, snapshots
 from shunter.service.service import Service
 
@@ -62,7 +62,7 @@ async def _watch(service: Service) -> None:
 
 
 def _told(status: int, message: str) -> Response:
-    return Response(refusal_body(status, message), status, media_type="application/json")
+    return Response(refusal_body(status, message), status, HEADERS.get(status), media_type="application/json")
 
 
 async def _bad_input(request: Request, error: Exception) -> Response:

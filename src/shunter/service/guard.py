@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from shunter.service.limits import Limits
 from shunter.service.metrics import Metrics
-from shunter.service.refusals import RefusedError, refusal_body
+from shunter.service.refusals import HEADERS, RefusedError, refusal_body
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -150,11 +150,7 @@ def _bounded(receive: Receive, most: int) -> Receive:
 
 async def _refuse(refused: RefusedError, send: Send) -> None:
     body = refusal_body(refused.status, str(refused))
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    if refused.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    # Nobody reads the rest of the body: whoever sends on shall notice.
-    if refused.status == 413:
-        headers.append((b"connection", b"close"))
+    told = {"content-type": "application/json", "content-length": str(len(body)), **HEADERS.get(refused.status, {})}
+    headers = [(name.encode(), value.encode()) for name, value in told.items()]
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -106,8 +106,7 @@ class Referee:
             self._metrics.queue(self.policy.name, **told_of)
         seconds = time.perf_counter() - began
         self._metrics.decided(self.policy.name, seconds, bool(ruling.fallback), len(first))
-        return {**told, "masked": [{"job_id": id, "reason": why} for id, why in held.masked.items()],
-                "latency_ms": round(seconds * 1000, 3)}  # fmt: skip
+        return {**told, "masked": held.masked_told, "latency_ms": round(seconds * 1000, 3)}
 
     def _rule(self, held: Held, *, is_quick: bool = False) -> Ruling:
         policy = self.policy

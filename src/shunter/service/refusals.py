@@ -26,6 +26,15 @@ WORDS: Final = {
 }
 """A word for each status, for programs."""
 
+HEADERS: Final = {
+    401: {"www-authenticate": "Bearer"},
+    # Nobody reads the rest of the body: whoever sends on shall notice.
+    413: {"connection": "close"},
+    429: {"retry-after": "1"},
+    503: {"retry-after": "1"},
+}
+"""What else clients are told with a status."""
+
 
 class RefusedError(ShunterError):
     """A request that is not answered."""

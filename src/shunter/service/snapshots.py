@@ -68,6 +68,11 @@ class Held:
         return list(self.waiting if self.own_order is None else self.own_order)
 
     @cached_property
+    def masked_told(self) -> list[dict[str, Any]]:
+        """Those that nobody decides on, as clients are told."""
+        return [{"job_id": id, "reason": why} for id, why in self.masked.items()]
+
+    @cached_property
     def since_s(self) -> dict[int, float]:
         """Since when each of those waits."""
         submit_s, eligible_ms = self.state.workload.jobs["submit_s"], self.state.snapshot.eligible_ms
