@@ -74,6 +74,7 @@ bench: install ## Run the benchmarks; they print figures and ratios
 	PYTHONPATH=. $(BIN)/python benchmarks/envs.py
 	$(BIN)/python benchmarks/matmul.py
 	PYTHONPATH=. $(BIN)/python benchmarks/decide.py
+	PYTHONPATH=. $(BIN)/python benchmarks/serve.py
 	PYTHONPATH=. $(BIN)/python benchmarks/train.py --quick
 	PYTHONPATH=. $(BIN)/python benchmarks/replay.py
 	PYTHONPATH=. $(BIN)/python benchmarks/ray_engine.py

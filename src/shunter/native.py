@@ -7,6 +7,7 @@ module must not import NumPy.
 from __future__ import annotations
 
 import re
+import sys
 import weakref
 from dataclasses import dataclass, field, fields
 from operator import itemgetter
@@ -24,16 +25,17 @@ Arrays = TypeVar("Arrays", bound="CoreArrays")
 ffi: Final = _core.ffi
 lib: Final = _core.lib
 
+_OWN_ORDER: Final = "<" if sys.byteorder == "little" else ">"
 _C_TYPES: Final = {
-    "int64": "int64_t[]",
-    "int32": "int32_t[]",
-    "uint32": "uint32_t[]",
-    "uint8": "uint8_t[]",
-    "float64": "double[]",
-    "float32": "float[]",
-    "uint64": "uintptr_t[]",
+    f"{_OWN_ORDER}i8": "int64_t[]",
+    f"{_OWN_ORDER}i4": "int32_t[]",
+    f"{_OWN_ORDER}u4": "uint32_t[]",
+    "|u1": "uint8_t[]",
+    f"{_OWN_ORDER}f8": "double[]",
+    f"{_OWN_ORDER}f4": "float[]",
+    f"{_OWN_ORDER}u8": "uintptr_t[]",
 }
-"""The C types of arrays, by NumPy's names for the types of their values."""
+"""The C types of arrays, by NumPy's short texts for the types of their values, which also tell the order of bytes."""
 
 
 _STALE: Final = "the compiled core is older than this code; build it again with 'make install'"
@@ -91,9 +93,8 @@ def pointer(array: NDArray[Any]) -> Any:  # noqa: ANN401 - cffi's pointers have 
     """Returns a pointer to a contiguous array's values, null for an empty one; its type is that of the values."""
     if not array.flags.c_contiguous:
         raise CoreError("an array for the core must be contiguous")
-    c_type = _C_TYPES.get(array.dtype.name)
-    # A name says nothing of the order of bytes.
-    if c_type is None or not array.dtype.isnative:
+    c_type = _C_TYPES.get(array.dtype.str)
+    if c_type is None:
         raise CoreError(f"an array for the core cannot hold {array.dtype}")
     # Null stands for no values: what an empty array points to is nobody's memory.
     return ffi.from_buffer(c_type, array) if array.size else ffi.NULL

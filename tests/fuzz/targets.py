@@ -27,11 +27,16 @@ from shunter.metrics.run_folder import build_manifest, read_manifest, read_sched
 from shunter.model.snapshot import Snapshot
 from shunter.policies.native import resolve_estimate
 from shunter.policies.scheduler import Scheduler, resolve, resolve_scheduler
+from shunter.service.limits import Limits
+from shunter.service.refusals import json_bytes
+from shunter.service.requests import parse_body
+from shunter.service.service import Loaded, Service
 from shunter.simulation import Simulation
 from shunter.workloads import FORMATS, read_workload
 from shunter.workloads.machines import MACHINES, read_machines, read_site
 from shunter.workloads.reading import read_log
 from tests.fuzz.mutations import OF_BYTES, OF_JSON, OF_STATES, OF_TENSORS, OF_TEXT, Mutation
+from tests.service.samples import requests_to
 from tests.workloads.machines import (
     lsf_texts,
     slurm_texts,
@@ -90,7 +95,19 @@ class Target:
 
 def targets(folder: Path) -> list[Target]:
     """Returns all targets; files are written to this folder."""
-    return [*_logs(folder), *_machines(folder), *_runs(folder), *_policies(folder), *_environments(), *_states()]
+    of_files = (*_logs(folder), *_machines(folder), *_runs(folder), *_policies(folder))
+    return [*of_files, *_environments(), *_states(), *_requests()]
+
+
+def _requests() -> Iterator[Target]:
+    """Yields requests to the service."""
+    service = Service(Loaded({"sjf": {"policy": "sjf"}}), Limits(deadline_s=30.0))
+    for name, (answer, content) in requests_to(service).items():
+
+        def read(body: bytes, answer: Callable[[dict[str, Any]], object] = answer) -> object:
+            return json_bytes(answer(parse_body(body)))
+
+        yield Target(f"request {name}", json.dumps(content).encode(), read, OF_JSON)
 
 
 def _written(path: Path, read: Callable[[Path], object]) -> Callable[[bytes], object]:

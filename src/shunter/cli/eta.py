@@ -138,6 +138,10 @@ SaveOption = Annotated[
     Option("--save", parser=path, metavar="FILE", help="Write the state of the log as JSON, for --snapshot."),
 ]
 
+SchemaOption = Annotated[
+    bool, Option("--schema", help="Print the JSON Schema of such a file, for programs that write one, and end.")
+]
+
 
 @takes(SITE | LOAD | POLICY | STOPS | SETTINGS, workload="")
 @takes_fields(NewJobArguments)
@@ -152,6 +156,7 @@ def eta(
     snapshot: SnapshotOption = None,
     queue: QueueOption = None,
     save: SaveOption = None,
+    schema: SchemaOption = False,
     json: JsonOption = False,
 ) -> None:
     """Say when waiting jobs will start: the median and an 80 % interval over many simulated futures.
@@ -166,6 +171,11 @@ def eta(
 
         shunter eta --queue default
     """
+    if schema:
+        from shunter.model.state_schema import state_schema
+
+        print_json(state_schema())
+        return
     given = [
         name for name, value in (("a log", arguments.workload), ("--snapshot", snapshot), ("--queue", queue)) if value
     ]

@@ -12,7 +12,7 @@ from shunter.envs.features import JobColumns, JobView, own_features, write_featu
 from shunter.errors import InputError
 from shunter.native import check, ffi, lib, opened, pointer
 from shunter.policies.catalog import PICK_HOST
-from shunter.simulation.decision import Answer, Decision, read_decision
+from shunter.simulation.decision import Answer, Decision, DecisionArrays, read_arrays
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,7 +53,8 @@ class Consultation:
         """The place of the simulation's first job in the table."""
         self._simulation = simulation
         self._now_s = simulation.status().now_s
-        self._answers: list[Answer] = []
+        self.answers: list[Answer] = []
+        """What was shown and chosen so far."""
         shown = options.core_mode.shown_fields(self.layout)
         priority = scaled_priority(table)
         self._handle = simulation.open_consultation(ffi.new("ShunterEnvConfig *", shown), priority)
@@ -94,7 +95,7 @@ class Consultation:
         due = ffi.new("int32_t *")
         check(lib.shunter_consultation_act(self._handle.number, answer.action, due))
         self._simulation.raise_failure()
-        self._answers.append(answer)
+        self.answers.append(answer)
         self._look()
 
     def decision(self) -> Decision:
@@ -103,8 +104,15 @@ class Consultation:
         Raises:
             InputError: An answer is still wanted.
         """
-        handle = opened(lib.shunter_consultation_decision, self._handle.number)
-        return read_decision(handle, self._now_s, tuple(self._answers))
+        return self.arrays().decision(self._now_s, tuple(self.answers))
+
+    def arrays(self) -> DecisionArrays:
+        """Returns what was decided, as the core tells it.
+
+        Raises:
+            InputError: An answer is still wanted.
+        """
+        return read_arrays(opened(lib.shunter_consultation_decision, self._handle.number))
 
 
 def consult(simulation: Simulation, workload: Workload, options: EnvironmentOptions, choose: Choose) -> Decision:

@@ -144,7 +144,7 @@ class Cluster:
         """
         if spec.startswith(GENERATE):
             raise InputError(f'cluster "{spec}" is to be generated; read it with shunter.read_cluster')
-        if _is_number(spec):
+        if is_cores(spec):
             return cls.pool(_whole_cores(spec))
         # A preset goes before a file of the same name in the current folder: scripts must mean the same everywhere.
         presets, path = preset_names(), Path(spec)
@@ -255,7 +255,8 @@ def preset_names() -> tuple[str, ...]:
     return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
 
 
-def _is_number(spec: str) -> bool:
+def is_cores(spec: str) -> bool:
+    """Returns whether a text is meant to be a number of cores."""
     # What begins like a number but is none, such as 10nodes.toml, may be a file.
     return re.fullmatch(r"\s*[+-]?(\d|\.\d|inf|nan).*", spec, re.IGNORECASE) is not None and _float(spec) is not None
 

@@ -51,13 +51,14 @@ class _GpuType:
     tflops: float | None
 
 
-def cluster_from_toml(text: str, where: str, default_name: str) -> Cluster:
+def cluster_from_toml(text: str, where: str, default_name: str, *, reads_files: bool = True) -> Cluster:
     """Returns the cluster that a file's text describes; the format is in ``docs/workloads.md``.
 
     Args:
         text: TOML.
         where: What errors call the file.
         default_name: What the cluster is called if the text does not say.
+        reads_files: Whether it may name another file, beside itself.
 
     Raises:
         InputError: The text has a mistake.
@@ -85,6 +86,8 @@ def cluster_from_toml(text: str, where: str, default_name: str) -> Cluster:
         # Case plays no part in the names of types; errors and tables shall have one spelling, that of the nodes.
         reference = next((name for name in types if name.casefold() == reference.casefold()), reference)
     slowdown = _slowdown(content, where)
+    if isinstance(content.get("speeds"), str) and not reads_files:
+        raise InputError(f"{where}: speeds names a file, which is not read from here; write [[speeds]] rows")
     kinds = _kinds(content, types, reference, slowdown, where)
     if kinds is not None:
         check_kinds(nodes, kinds, where)

@@ -76,7 +76,7 @@ def check_conditions(jobs: pl.DataFrame, locate: Locate) -> None:
             _refuse(
                 jobs, name, wrong, f"a time that is not before the job's submit time, to {TIME_LIMIT_S:,.0f}", locate
             )
-    if "array_limit" in jobs.columns:
+    if "array_limit" in jobs.columns and jobs["array_limit"].null_count() < jobs.height:
         limit = jobs["array_limit"]
         _refuse(jobs, "array_limit", (limit < 1) | (limit > ARRAY_LIMIT), "a whole number from 1 on", locate)
         if "array_id" not in jobs.columns or (limit.is_not_null() & jobs["array_id"].is_null()).any():

@@ -17,7 +17,7 @@ import polars as pl
 from shunter.checks import check_name, number, whole
 from shunter.errors import InputError
 from shunter.files import parse_json
-from shunter.model.cluster import Cluster
+from shunter.model.cluster import Cluster, is_cores, preset_names
 from shunter.model.cluster_file import cluster_from_toml, cluster_toml
 from shunter.model.conditions import CONDITION_COLUMNS
 from shunter.model.schedule import Phase
@@ -34,6 +34,9 @@ _OF_STATE: Final = (
     *("state", "start_s", "end_s", "eligible_s", "reserved_s", "done_s", "limit_s", "start_number"),
     *("placed", "devices"),
 )
+_TIMES: Final = ("submit_s", "start_s", "end_s")
+_LISTS: Final = ("placed", "devices")
+_OF_JOB: Final = frozenset((*_COLUMNS, *_OF_STATE))
 _MILLI: Final = 1000
 _MOST: Final = 2**31 - 1
 
@@ -107,7 +110,20 @@ class State:
         Raises:
             InputError: It is no such object; the message begins with `where`.
         """
-        content = parse_json(text, where)
+        return cls.from_content(parse_json(text, where), where)
+
+    @classmethod
+    def from_content(cls, content: object, where: str, clusters: Mapping[str, Cluster] | None = None) -> State:
+        """Returns the state that a parsed JSON object holds. No file is read, whatever the object says.
+
+        Args:
+            content: The object.
+            where: Begins every error.
+            clusters: Further clusters that the object may name.
+
+        Raises:
+            InputError: It is no such object.
+        """
         if not isinstance(content, dict) or "schema" not in content:
             raise InputError(f'{where}: is no state of a queue; expected an object with "schema": "{SCHEMA}"')
         if content["schema"] != SCHEMA:
@@ -121,16 +137,23 @@ class State:
         if not isinstance(settings, dict):
             raise InputError(f"{where}: settings is not an object; give settings by name, or leave it out")
         now_s = number(f"{where}: now_s", content.get("now_s"), -SUBMIT_LIMIT_S, SUBMIT_LIMIT_S)
-        cluster = _cluster(content.get("cluster"), where)
+        cluster = _cluster(content.get("cluster"), where, clusters or {})
         reader = _Reader(jobs, where)
         return cls(reader.workload(now_s), cluster, reader.snapshot(content, now_s, len(cluster.nodes)), settings)
 
 
-def _cluster(given: object, where: str) -> Cluster:
+def _cluster(given: object, where: str, known: Mapping[str, Cluster]) -> Cluster:
     if not isinstance(given, str):
         raise InputError(f"{where}: cluster is not text; give a number of cores, a preset, or the text of a TOML file")
-    is_toml = "\n" in given or "=" in given
-    return cluster_from_toml(given, f"{where}: cluster", "state") if is_toml else Cluster.parse(given)
+    if given in known:
+        return known[given]
+    if "\n" in given or "=" in given:
+        return cluster_from_toml(given, f"{where}: cluster", "state", reads_files=False)
+    # A state may come from a stranger: a path in it is never opened.
+    if not is_cores(given):
+        also = "; or give a number of cores, or the text of a TOML file"
+        check_name("cluster", given, (*known, *preset_names()), also=also, where=f"{where}: ")
+    return Cluster.parse(given)
 
 
 class _Reader:
@@ -139,10 +162,15 @@ class _Reader:
     def __init__(self, jobs: Sequence[dict[str, Any]], where: str) -> None:
         self._where = where
         for place, job in enumerate(jobs):
-            for name in job:
+            for name in job.keys() - _OF_JOB:
                 check_name("field", name, (*_COLUMNS, *_OF_STATE), where=f"{where}: job {place + 1}: ")
             check_name("state", job.get("state", ""), STATES, where=f"{where}: job {place + 1}: ")
-            number(f"{where}: job {place + 1}: submit_s", job.get("submit_s"), -SUBMIT_LIMIT_S, SUBMIT_LIMIT_S)
+            for name in _TIMES:
+                if name == "submit_s" or job.get(name) is not None:
+                    number(f"{where}: job {place + 1}: {name}", job.get(name), -SUBMIT_LIMIT_S, SUBMIT_LIMIT_S)
+            for name, value in job.items():
+                if isinstance(value, list | dict) and name not in _LISTS:
+                    raise InputError(f"{where}: job {place + 1}: {name} is a list or an object; give one value")
         # The table sorts jobs by their submit times, and keeps the order of those of one time.
         self.order = sorted(range(len(jobs)), key=lambda place: float(jobs[place]["submit_s"]))
         self._jobs = [jobs[place] for place in self.order]
@@ -152,7 +180,7 @@ class _Reader:
         rows = []
         for job in self._jobs:
             row = {name: value for name, value in job.items() if name in _COLUMNS}
-            if "start_s" in job and "end_s" in job and "run_s" not in row:
+            if job.get("start_s") is not None and job.get("end_s") is not None and "run_s" not in row:
                 row["run_s"] = max(0.0, float(job["end_s"]) - float(job["start_s"]))
             # How long a job runs that has not ended does not matter, but must be a number.
             rows.append({"run_s": max(0.0, now_s - float(job.get("start_s") or now_s)), **row})

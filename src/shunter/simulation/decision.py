@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from shunter.model.snapshot import NO_TIME
+from shunter.model.snapshot import NO_TIME, PLACES
 from shunter.native import Handle, check, core_numbers, ffi, lib, pointer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 
@@ -36,7 +39,7 @@ class Reason(str, Enum):
     RESERVED = "it fits, but on nodes alone that are reserved before it would end"
 
 
-_REASONS: Final = tuple(Reason)
+REASONS: Final = tuple(Reason)
 """By the core's numbers."""
 
 
@@ -109,54 +112,118 @@ class Decision:
         return json.dumps(asdict(self), default=np.ndarray.tolist)
 
 
-def _known(number: np.int64) -> int | None:
-    return None if number < 0 else int(number)
+@dataclass(frozen=True)
+class DecisionArrays:
+    """A decision as the core tells it, an entry for each job: whoever decides very often reads only what is needed."""
+
+    outcome: NDArray[np.uint8]
+    """By the core's numbers (`who`)."""
+    reason: NDArray[np.uint8]
+    """By the place in `REASONS`."""
+    blocker: NDArray[np.int64]
+    """The job that the reason is about; negative: it is about none."""
+    rule: NDArray[np.int64]
+    """Likewise, the rule of the site."""
+    place: NDArray[np.int64]
+    """Its place in line; negative: it does not wait."""
+    reserved_ms: NDArray[np.int64]
+    node_offsets: NDArray[np.int64]
+    nodes: NDArray[np.int32]
+    tasks: NDArray[np.int32]
+    device_offsets: NDArray[np.int64]
+    devices: NDArray[np.int32]
+    millis: NDArray[np.int32]
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Who starts."""
+        return self.who("starts", "moves")
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Those that wait before the decision, the next first."""
+        in_line = np.flatnonzero(self.place >= 0)
+        # `place` has each job's place in line, or −1; here it is turned around.
+        found: list[int] = in_line[np.argsort(self.place[in_line])].tolist()
+        return found
+
+    def who(self, *outcomes: str) -> list[int]:
+        """Returns the jobs of which one of these is decided."""
+        # A job may be stopped and start again elsewhere at one instant ("moves"): it is in both lists.
+        chosen = np.logical_or.reduce([self.outcome == _OUTCOMES[name] for name in outcomes])
+        return np.flatnonzero(chosen).tolist()
+
+    def places(self, jobs: Sequence[int]) -> list[Place]:
+        """Returns the nodes and devices of jobs."""
+        rows = np.asarray(jobs, dtype=np.intp)
+        # Lists are cut much faster than arrays are.
+        nodes, tasks, devices, millis = (one.tolist() for one in (self.nodes, self.tasks, self.devices, self.millis))
+        bounds = (
+            offsets[rows + more].tolist() for offsets in (self.node_offsets, self.device_offsets) for more in (0, 1)
+        )
+        return [
+            Place(tuple(nodes[a:b]), tuple(tasks[a:b]), tuple(devices[c:d]), tuple(millis[c:d]))
+            for a, b, c, d in zip(*bounds, strict=True)
+        ]
+
+    @cached_property
+    def waits(self) -> list[tuple[int, int, int, int]]:
+        """Each job that goes on waiting, with the place of its reason in `REASONS`.
+
+        Then come the job and the rule that the reason is about, negative where it is about none.
+        """
+        jobs = np.flatnonzero(self.reason)
+        told = (jobs, self.reason[jobs], self.blocker[jobs], self.rule[jobs])
+        return list(zip(*(one.tolist() for one in told), strict=True))
+
+    def reserved_s(self, job: int) -> float | None:
+        """Returns when a job's reservation begins; None where the rule works out no time."""
+        return None if self.reserved_ms[job] == NO_TIME else int(self.reserved_ms[job]) / 1000
+
+    def decision(self, now_s: float, answers: tuple[Answer, ...] = ()) -> Decision:
+        """Returns the decision; `answers` are those of the learned policy that made it, if one did."""
+        starts, reserved = self.starts, self.who("reserves")
+        reservations = zip(reserved, self.places(reserved), strict=True)
+        return Decision(
+            now_s=now_s,
+            starts=dict(zip(starts, self.places(starts), strict=True)),
+            stops=tuple(self.who("stops", "moves")),
+            reservations={job: Reservation(self.reserved_s(job), place) for job, place in reservations},
+            order=tuple(self.order),
+            waiting={
+                job: Waiting(REASONS[reason], None if blocker < 0 else blocker, None if rule < 0 else rule)
+                for job, reason, blocker, rule in self.waits
+            },
+            answers=answers,
+        )
+
+
+def read_arrays(handle: Handle) -> DecisionArrays:
+    """Returns a decision of the core's as it stands there."""
+    # Asked without arrays, the core tells how long they must be; asked again, it fills them.
+    told = ffi.new("ShunterDecision *")
+    check(lib.shunter_decision_read(handle.number, told))
+    jobs, places = int(told.jobs), told.places
+    found = DecisionArrays(
+        outcome=np.empty(jobs, np.uint8),
+        reason=np.empty(jobs, np.uint8),
+        blocker=np.empty(jobs, np.int64),
+        rule=np.empty(jobs, np.int64),
+        place=np.empty(jobs, np.int64),
+        reserved_ms=np.empty(jobs, np.int64),
+        node_offsets=np.empty(jobs + 1, np.int64),
+        nodes=np.empty(places.node_count, np.int32),
+        tasks=np.empty(places.node_count, np.int32),
+        device_offsets=np.empty(jobs + 1, np.int64),
+        devices=np.empty(places.device_count, np.int32),
+        millis=np.empty(places.device_count, np.int32),
+    )
+    for name, array in vars(found).items():
+        setattr(places if name in PLACES else told, name, pointer(array))
+    check(lib.shunter_decision_read(handle.number, told))
+    return found
 
 
 def read_decision(handle: Handle, now_s: float, answers: tuple[Answer, ...] = ()) -> Decision:
     """Returns a decision of the core's; `answers` are those of the learned policy that made it, if one did."""
-    # Asked without arrays, the core tells how long they must be; asked again, it fills them.
-    told = ffi.new("ShunterDecision *")
-    check(lib.shunter_decision_read(handle.number, told))
-    jobs = int(told.jobs)
-    outcome, reason = np.empty(jobs, np.uint8), np.empty(jobs, np.uint8)
-    blocker, rule, place, reserved_ms = (np.empty(jobs, np.int64) for _ in range(4))
-    node_offsets, device_offsets = np.empty(jobs + 1, np.int64), np.empty(jobs + 1, np.int64)
-    nodes, tasks = (np.empty(told.places.node_count, np.int32) for _ in range(2))
-    devices, millis = (np.empty(told.places.device_count, np.int32) for _ in range(2))
-    told.outcome, told.reason, told.blocker = pointer(outcome), pointer(reason), pointer(blocker)
-    told.rule, told.place, told.reserved_ms = pointer(rule), pointer(place), pointer(reserved_ms)
-    places = told.places
-    places.node_offsets, places.nodes, places.tasks = pointer(node_offsets), pointer(nodes), pointer(tasks)
-    places.device_offsets, places.devices, places.millis = pointer(device_offsets), pointer(devices), pointer(millis)
-    check(lib.shunter_decision_read(handle.number, told))
-
-    def part(values: NDArray[np.int32], offsets: NDArray[np.int64], job: int) -> tuple[int, ...]:
-        return tuple(values[offsets[job] : offsets[job + 1]].tolist())
-
-    def place_of(job: int) -> Place:
-        on_nodes = (part(nodes, node_offsets, job), part(tasks, node_offsets, job))
-        return Place(*on_nodes, part(devices, device_offsets, job), part(millis, device_offsets, job))
-
-    def who(*outcomes: str) -> list[int]:
-        # A job may be stopped and start again elsewhere at one instant ("moves"): it is in both lists.
-        chosen: list[int] = np.flatnonzero(np.isin(outcome, [_OUTCOMES[name] for name in outcomes])).tolist()
-        return chosen
-
-    in_line = np.flatnonzero(place >= 0)
-    return Decision(
-        now_s=now_s,
-        starts={job: place_of(job) for job in who("starts", "moves")},
-        stops=tuple(who("stops", "moves")),
-        reservations={
-            job: Reservation(None if reserved_ms[job] == NO_TIME else int(reserved_ms[job]) / 1000, place_of(job))
-            for job in who("reserves")
-        },
-        # `place` has each job's place in line, or −1; here it is turned around.
-        order=tuple(in_line[np.argsort(place[in_line])].tolist()),
-        waiting={
-            job: Waiting(_REASONS[reason[job]], _known(blocker[job]), _known(rule[job]))
-            for job in np.flatnonzero(reason > 0).tolist()
-        },
-        answers=answers,
-    )
+    return read_arrays(handle).decision(now_s, answers)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
     from shunter.simulation.core_inputs import AskedPlacer
-    from shunter.simulation.decision import Decision
+    from shunter.simulation.decision import Decision, DecisionArrays
 
 _SINGLE: Final = ("now_ms", "committed_job", "committed_ms", "size_by", "origin_ms")
 """The fields of a snapshot that are no arrays."""
@@ -280,15 +280,19 @@ class Simulation:
 
     def decide(self, order: Sequence[int] | NDArray[np.uint32] | None = None) -> Decision:
         """Returns what `dispatch` would do now, and why the rest would wait; this simulation stays as it is."""
+        return self.decide_arrays(order).decision(self.status().now_s)
+
+    def decide_arrays(self, order: Sequence[int] | NDArray[np.uint32] | None = None) -> DecisionArrays:
+        """Returns the same as `decide`, as the core tells it."""
         # A simulation that runs to its end never asks.
-        from shunter.simulation.decision import read_decision
+        from shunter.simulation.decision import read_arrays
 
         jobs = np.ascontiguousarray([] if order is None else order, dtype=np.uint32)
         # A null order means the policy's own: an empty one of the caller's is told from it by its address.
         given = ffi.NULL if order is None else ffi.from_buffer("uint32_t[]", jobs)
         number = ffi.new("uint64_t *")
         self._call(lib.shunter_simulation_decide, given, len(jobs), number)
-        return read_decision(Handle(number[0]), self.status().now_s)
+        return read_arrays(Handle(number[0]))
 
     def open_consultation(self, env_config: Any, priority: NDArray[np.float64]) -> Handle:  # noqa: ANN401 - cffi's
         """Opens a consultation of a learned policy in this state; `shunter.envs.consultation` leads it."""

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import math
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from contextvars import copy_context
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from shunter.checks import check_name
 from shunter.execution.deciding import queue_scheduler
 from shunter.execution.operating.breaker import Breaker
 from shunter.execution.operating.configuration import SITE_ORDER, Configuration
 from shunter.execution.operating.picture import Picture
+from shunter.execution.operating.timely import NotNowError, Timely
 from shunter.policies.catalog import POLICIES
 from shunter.policies.native import NativePolicy
 from shunter.policies.trust import words_of_a_file
@@ -26,6 +25,9 @@ from shunter.simulation.run import decide
 if TYPE_CHECKING:
     from shunter.policies.scheduler import Scheduler
     from shunter.simulation import Decision
+
+T = TypeVar("T", int, str)
+"""What jobs are known by."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,11 @@ class Judge:
             InputError: There is no such policy, or it stops running jobs.
         """
         self.breaker = Breaker(configuration.most_failures, configuration.failure_window_s, configuration.probe_s)
+        self._timely = Timely(self.breaker, configuration.deadline_s)
         self.fallbacks = 0
         """How often somebody stood in."""
         self.guard_hits = 0
         self.asked = 0
-        self._busy: threading.Thread | None = None
         self.change(configuration, of_file=of_file)
 
     def change(self, configuration: Configuration, *, of_file: bool = False) -> None:
@@ -87,6 +89,7 @@ class Judge:
         self.policy_sha256 = policy_digest(scheduler)
         limits = configuration.most_failures, configuration.failure_window_s, configuration.probe_s
         self.breaker.set_limits(*limits)
+        self._timely.deadline_s = configuration.deadline_s
 
     def warm_up(self, picture: Picture) -> None:
         """Decides once for nothing, so that loading a network is not held against the deadline."""
@@ -99,47 +102,19 @@ class Judge:
         self.asked += 1
         try:
             verdict = self._ask(picture)
-        except _NotNowError as error:
+        except NotNowError as error:
             self.fallbacks += 1
             verdict = self._instead(picture, str(error))
         verdict = self._guarded(picture, verdict)
         return replace(verdict, seconds=time.perf_counter() - began)
 
     def _ask(self, picture: Picture) -> Verdict:
-        now_s = time.monotonic()
-        if not self.breaker.allows(now_s):
-            raise _NotNowError(f"the breaker is open: {self.breaker.last_failure}")
-        try:
-            verdict = self._in_time(lambda: verdict_of(picture, self._scheduler))
+        def checked() -> Verdict:
+            verdict = verdict_of(picture, self._scheduler)
             check_verdict(verdict, picture)
-        # Whatever is wrong with a policy, the site must not suffer.
-        except Exception as error:
-            why = str(error) if isinstance(error, _NotNowError) else f"{type(error).__name__}: {error}"
-            self.breaker.fail(time.monotonic(), why)
-            raise _NotNowError(why) from None
-        self.breaker.succeed()
-        return verdict
+            return verdict
 
-    def _in_time(self, ask: Callable[[], Verdict]) -> Verdict:
-        if self._busy is not None and self._busy.is_alive():
-            raise _NotNowError("still busy with an earlier decision")
-        answers: list[Verdict | Exception] = []
-
-        def decide_now() -> None:
-            try:
-                answers.append(ask())
-            except Exception as error:
-                answers.append(error)
-
-        # A daemon thread: a policy that never comes back does not keep the process from ending.
-        self._busy = threading.Thread(target=copy_context().run, args=(decide_now,), name="deciding", daemon=True)
-        self._busy.start()
-        self._busy.join(self._configuration.deadline_s)
-        if not answers:
-            raise _NotNowError(f"no decision within {self._configuration.deadline_s * 1000:g} ms")
-        if isinstance(answers[0], Exception):
-            raise answers[0]
-        return answers[0]
+        return self._timely.ask(checked)
 
     def _instead(self, picture: Picture, why: str) -> Verdict:
         if self._stand_in is not None:
@@ -154,23 +129,25 @@ class Judge:
 
     def _guarded(self, picture: Picture, verdict: Verdict) -> Verdict:
         """Puts those first that have waited too long, the one that has waited longest before the others."""
-        longest_s = self._configuration.max_wait_s
-        if longest_s is None:
-            return verdict
         jobs = [picture.rows[row].job for row in picture.candidates]
-        since = {job.id: job.eligible_s or job.submit_s for job in jobs}
-        starving = [id for id, at in since.items() if picture.site.now_s - at >= longest_s]
-        if not starving:
+        since_s = {job.id: job.eligible_s or job.submit_s for job in jobs}
+        first = starving(since_s, picture.site.now_s, self._configuration.max_wait_s)
+        if not first:
             return verdict
-        starving.sort(key=lambda id: (since[id], id))
-        self.guard_hits += len(starving)
-        first = set(starving)
-        rest = [id for id in verdict.order if id not in first]
-        return replace(verdict, order=(*starving, *rest), guarded=tuple(starving))
+        self.guard_hits += len(first)
+        return replace(verdict, order=tuple(dict.fromkeys([*first, *verdict.order])), guarded=tuple(first))
 
 
-class _NotNowError(Exception):
-    """The policy did not decide."""
+def starving(since_s: Mapping[T, float], now_s: float, longest_s: float | None) -> list[T]:
+    """Returns those that have waited too long, the one that has waited longest first.
+
+    Args:
+        since_s: Since when each job waits.
+        now_s: The time.
+        longest_s: How long is too long; None: nothing is.
+    """
+    found = [] if longest_s is None else [job for job, at in since_s.items() if now_s - at >= longest_s]
+    return sorted(found, key=lambda job: (since_s[job], job))
 
 
 def verdict_of(picture: Picture, scheduler: Scheduler) -> Verdict:

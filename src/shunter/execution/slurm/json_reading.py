@@ -22,8 +22,8 @@ from shunter.model.access import partition_names
 from shunter.workloads.formats.slurm import Resources, gpus_of_gres, resources
 
 
-def jobs_of_json(answer: bytes, now_s: float) -> list[SiteJob]:
-    """Returns all jobs that ``squeue --json`` tells of.
+def jobs_of_json(answer: bytes | Mapping[str, Any], now_s: float) -> list[SiteJob]:
+    """Returns all jobs that ``squeue --json`` tells of, as it prints them or parsed.
 
     Raises:
         SiteError: It is no such answer.
@@ -31,8 +31,8 @@ def jobs_of_json(answer: bytes, now_s: float) -> list[SiteJob]:
     return [_job(one, now_s) for one in _elements(answer, "jobs", "squeue", "job_id")]
 
 
-def nodes_of_json(answer: bytes) -> list[SiteNode]:
-    """Returns all nodes that ``sinfo --json`` tells of.
+def nodes_of_json(answer: bytes | Mapping[str, Any]) -> list[SiteNode]:
+    """Returns all nodes that ``sinfo --json`` tells of, as it prints them or parsed.
 
     Raises:
         SiteError: It is no such answer, or one of a version that tells of groups of nodes.
@@ -40,9 +40,9 @@ def nodes_of_json(answer: bytes) -> list[SiteNode]:
     return [_node(one) for one in _elements(answer, "nodes", "sinfo", "name")]
 
 
-def _elements(answer: bytes, name: str, program: str, key: str) -> list[dict[str, Any]]:
+def _elements(answer: bytes | Mapping[str, Any], name: str, program: str, key: str) -> list[dict[str, Any]]:
     try:
-        told = json.loads(answer)
+        told = json.loads(answer) if isinstance(answer, bytes) else answer
     except (ValueError, RecursionError) as error:
         raise SiteError(f"{program} --json printed no JSON ({error})") from None
     found = told.get(name) if isinstance(told, dict) else None

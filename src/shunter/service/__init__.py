@@ -1,0 +1,1 @@
+"""The decision service: HTTP in front of decisions, start times and explanations (docs/serving.md)."""

@@ -1,0 +1,85 @@
+"""The application: routers by file, one way to tell errors, and the guard before all of it.
+
+Another router (a live page, say) is one more line in `ROUTERS`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from fastapi import APIRouter, FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from shunter import __version__
+from shunter.errors import ShunterError
+from shunter.service.guard import Door, Guard
+from shunter.service.refusals import HEADERS, RefusedError, refusal_body
+from shunter.service.routes import about, decide, extender, snapshots
+from shunter.service.service import Service
+
+ROUTERS: Final[tuple[APIRouter, ...]] = (decide.router, snapshots.router, about.router, extender.router)
+LOGGER: Final = logging.getLogger("shunter.serve")
+
+
+def create_app(service: Service, door: Door) -> Guard:
+    """Returns the application of a service, behind its guard."""
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        watching = asyncio.create_task(_watch(service))
+        yield
+        watching.cancel()
+        service.close()
+
+    # The pages that FastAPI brings load scripts from elsewhere: `about.py` has one that does not.
+    app = FastAPI(
+        title="Shunter", version=__version__, lifespan=life, docs_url=None, redoc_url=None, redirect_slashes=False
+    )
+    app.state.service = service
+    for router in ROUTERS:
+        app.include_router(router)
+    app.add_exception_handler(ShunterError, _bad_input)
+    app.add_exception_handler(HTTPException, _not_there)
+    app.add_exception_handler(RefusedError, _refused)
+    app.add_exception_handler(Exception, _failed)
+    return Guard(app, door, service.limits, service.metrics)
+
+
+async def _watch(service: Service) -> None:
+    """Looks at the files of policies from time to time, on a thread of its own."""
+    while True:
+        await asyncio.sleep(service.limits.reload_s)
+        try:
+            await asyncio.to_thread(service.look_at_files)
+        except Exception:
+            LOGGER.exception("looking at the files of policies failed")
+
+
+def _told(status: int, message: str) -> Response:
+    return Response(refusal_body(status, message), status, HEADERS.get(status), media_type="application/json")
+
+
+async def _bad_input(request: Request, error: Exception) -> Response:
+    return _told(400, str(error))
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RefusedError)
+    return _told(error.status, str(error))
+
+
+async def _not_there(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    known = {404: "there is nothing at this address; GET /docs lists all", 405: "this address takes another method"}
+    return _told(error.status_code, known.get(error.status_code, str(error.detail)))
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    # What went wrong is in the log, with the place in the code; a client is told nothing of the inside.
+    return _told(500, f"the service failed ({type(error).__name__}); its log says more")
