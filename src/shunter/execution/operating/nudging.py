@@ -20,6 +20,8 @@ class Weighed:
     """As the scheduler has it now, with our nudge."""
     nudge: int
     """Ours, now."""
+    place: int = 0
+    """Where it stands among those of the same priority; then the lower id goes first."""
 
 
 def wanted_nudges(line: Sequence[Weighed], most: int, step: int, depth: int) -> dict[int, int]:
@@ -52,13 +54,13 @@ def _nudge(job: Weighed, goal: int) -> int:
 def _longest_falling(line: Sequence[Weighed], floor: int) -> list[bool]:
     """Returns which jobs are in the longest part of the line whose priorities fall already, and are above a floor.
 
-    Among equals the lower id goes first, as in Slurm.
+    Among equals the scheduler's own place counts, and then the lower id, as in Slurm.
     """
-    tails: list[tuple[int, int]] = []
+    tails: list[tuple[int, int, int]] = []
     ends: list[int] = []
     before: list[int] = []
     for place, job in enumerate(line):
-        key = (-job.priority, job.id)
+        key = (-job.priority, job.place, job.id)
         at = bisect_left(tails, key)
         if job.priority <= floor:
             before.append(-1)
@@ -107,3 +109,27 @@ def _anew(line: Sequence[Weighed], step: int, floor: int) -> list[int]:
         own = line[place].priority - line[place].nudge
         goals[place] = below = max(own, below + step)
     return goals
+
+
+def wanted_moves(line: Sequence[int], wanted: Sequence[int], most: int, depth: int) -> list[tuple[int, int]]:
+    """Returns the moves that bring the first jobs of an order to stand in that order: ids, with places from the top.
+
+    A job is only ever moved up, and the front goes first, so that making some of the moves does no harm. Jobs that are
+    not in the order are not moved, but others may come to stand before them.
+
+    Args:
+        line: All jobs of a line as they stand, the first first.
+        wanted: Those that may be moved, in the order that is wanted.
+        most: How many places a job is moved up at most.
+        depth: How many come to stand in order.
+    """
+    standing, left = list(line), set(wanted)
+    moves = []
+    for job in wanted[:depth]:
+        place, first = standing.index(job), next(at for at, other in enumerate(standing) if other in left)
+        goal = max(first, place - most)
+        if goal < place:
+            standing.insert(goal, standing.pop(place))
+            moves.append((job, goal + 1))
+        left.discard(job)
+    return moves

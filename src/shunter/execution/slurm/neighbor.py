@@ -25,9 +25,15 @@ class Slurm:
 
     name = "slurm"
 
-    def __init__(self, programs: Programs) -> None:
+    def __init__(self, programs: Programs, *, has_json: bool | None = None) -> None:
+        """Names the programs.
+
+        Args:
+            programs: Slurm's.
+            has_json: Whether they answer as JSON; None: the first answer shows it.
+        """
         self._programs = programs
-        self._has_json: bool | None = None
+        self._has_json = has_json
         self._is_memory_shared: bool | None = None
         self._refused: set[Knob] = set()
 
@@ -48,7 +54,7 @@ class Slurm:
             jobs = [replace(job, site_factor=factors.get(job.id)) for job in jobs]
         return Site(now_s, tuple(jobs), tuple(nodes), time.monotonic() - began, self._is_memory_shared)
 
-    def knob(self) -> Knob:
+    def knob(self, job: SiteJob) -> Knob:
         """Returns what is turned to nudge: the site factor, or nice where that is refused."""
         return Knob.NICE if Knob.SITE_FACTOR in self._refused else Knob.SITE_FACTOR
 
@@ -62,7 +68,7 @@ class Slurm:
             return int(job.state == State.PENDING and job.priority == 0)
         return {Knob.SITE_FACTOR: job.site_factor, Knob.NICE: job.nice, Knob.NODES: job.required_nodes}[knob]
 
-    def look(self, knob: Knob) -> dict[int, Value]:
+    def look(self, knob: Knob, jobs: Sequence[SiteJob]) -> dict[int, Value]:
         """Returns the present values of a knob, by the ids of jobs that wait.
 
         Raises:
