@@ -111,9 +111,7 @@ class Lsf:
             # LSF takes no 0: what was never set is taken away.
             return [words("bmod", "-aps", f"admin={value}", address) if value else words("bmod", "-apsn", address)]
         if knob == Knob.POSITION and isinstance(value, int):
-            # Of those that came later none is to stand before it; bbot also gives a job back to fair share.
-            back = words("bbot", address, str(job.came_later + 1))
-            return [words("btop", address, str(value)) if value > 0 else back]
+            return [words("btop" if value > 0 else "bbot", address, str(abs(value)))]
         if knob == Knob.NODES and value == "":
             return [words("bmod", "-mn", address)]
         if knob == Knob.NODES and isinstance(value, str) and _HOST.fullmatch(value) and value in self._hosts:

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from shunter.execution.lsf.jobs import job_of
 from shunter.execution.lsf.machine import Machine, Queue, machine_of, with_states
@@ -117,16 +117,8 @@ def in_lines(
     place = {job.id: number for number, job in enumerate(sorted(waiting, key=standing), start=1)}
     moved = _moved(sorted(waiting, key=lambda job: place[job.id]), machine)
     return [
-        replace(
-            job,
-            place=place[job.id],
-            is_moved=moved.get(job.id, (None, 0))[0],
-            came_later=moved.get(job.id, (None, 0))[1],
-        )
-        if job.id in place
-        else job
-        for job in found
-    ]
+        replace(job, place=place[job.id], **moved.get(job.id, {})) if job.id in place else job for job in found
+    ]  # fmt: skip
 
 
 def _queue(job: SiteJob, machine: Machine) -> Queue:
@@ -150,22 +142,26 @@ def _weighed(
     return replace(job, line=queue.group or name, priority=priority, aps=added)
 
 
-def _moved(line: Sequence[SiteJob], machine: Machine) -> dict[int, tuple[bool, int]]:
-    """Returns whether each job stands before one of its line that came earlier, and how many came after it."""
+def _moved(line: Sequence[SiteJob], machine: Machine) -> dict[int, dict[str, Any]]:
+    """Returns when each job of a line came, and whether it stands before one that came earlier."""
     lines: dict[str, list[SiteJob]] = {}
     for job in line:
         queue = _queue(job, machine)
         if not queue.has_aps and not queue.is_shared_fairly:
             lines.setdefault(job.line, []).append(job)
-    found = {}
+    found: dict[int, dict[str, Any]] = {}
     for jobs in lines.values():
-        keys = [(job.submit_s, job.id & (1 << INDEX_BITS) - 1, job.id) for job in jobs]
-        came = {key: number for number, key in enumerate(sorted(keys))}
-        earliest = math.inf
-        for job, key in zip(reversed(jobs), reversed(keys), strict=True):
-            found[job.id] = earliest < came[key], len(jobs) - 1 - came[key]
-            earliest = min(earliest, came[key])
+        came = {job.id: number for number, job in enumerate(sorted(jobs, key=_coming))}
+        earliest = len(jobs)
+        for job in reversed(jobs):
+            found[job.id] = {"came": came[job.id], "is_moved": earliest < came[job.id]}
+            earliest = min(earliest, came[job.id])
     return found
+
+
+def _coming(job: SiteJob) -> tuple[float, int, int]:
+    # The time may be told in minutes alone; ids are given as jobs come, and the elements of an array come together.
+    return job.submit_s, job.array or job.id, job.id
 
 
 def aps_of(answer: bytes) -> dict[int, float]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from shunter.execution.operating.configuration import Configuration
 from shunter.execution.operating.neighbor import MARK, NEUTRAL, Knob, Neighbor, Value
-from shunter.execution.operating.nudging import Weighed, wanted_moves, wanted_nudges
+from shunter.execution.operating.nudging import Weighed, wanted_moves, wanted_nudges, wanted_returns
 from shunter.execution.operating.site import Site, SiteError, SiteJob, State
 from shunter.execution.operating.undo_journal import Held, UndoJournal
 
@@ -108,8 +108,7 @@ class Hand:
     def _moves(self, site: Site, name: str, line: Sequence[SiteJob]) -> list[Change]:
         """Returns the changes that move the jobs of a line up, until they stand in the order given."""
         limits = self.configuration
-        standing = sorted((job for job in site.pending if job.line == name), key=lambda job: (job.place, job.id))
-        ids, jobs = [job.id for job in standing], {job.id: job for job in line}
+        ids, jobs = [job.id for job in _standing(site, name)], {job.id: job for job in line}
         return [
             Change(
                 jobs[id],
@@ -157,11 +156,20 @@ class Hand:
         planned = [(held, *self._restoring(held, site)) for held in self.journal.all if of(held)]
         changes = [change for _, some, _ in planned for change in some]
         # Those that came last go back first: then each finds its place behind all that came before it.
-        changes.sort(key=lambda change: (change.job.submit_s, change.job.id), reverse=True)
+        changes.sort(key=lambda change: (change.job.submit_s, change.job.came, change.job.id), reverse=True)
+        self._send_back(site, [change for change in changes if change.knob == Knob.POSITION])
         if not self.is_dry:
             self._make_all(changes, lambda: True)
             self.journal.close(held for held, some, is_over in planned if is_over and all(one.applied for one in some))
         return changes
+
+    def _send_back(self, site: Site, changes: Sequence[Change]) -> None:
+        """Works out the commands that bring moved jobs back to where they came, for each line."""
+        for name in {change.job.line for change in changes}:
+            standing, back = _standing(site, name), {one.job.id: one for one in changes if one.job.line == name}
+            came, moved = {job.id: job.came for job in standing}, {job.id for job in standing if job.is_moved}
+            for id, goal in wanted_returns([job.id for job in standing], came, moved, list(back)):
+                back[id].commands = self.neighbor.commands(back[id].job, Knob.POSITION, -goal, None)
 
     def unbind(self, site: Site) -> list[Change]:
         """Unbinds jobs that have waited too long for their nodes, and releases any that a crash left held."""
@@ -309,9 +317,17 @@ class Hand:
             value = self.neighbor.value(job, held.knob)
             if value is None:
                 is_over = False
+            elif held.knob == Knob.POSITION and value != held.old:
+                # Where it goes back to depends on which others do.
+                changes.append(Change(job, held.knob, value, held.old, []))
             elif value != held.old and value in held.values:
                 changes.append(self._change(job, held.knob, held.old, "" if job.mark == MARK else None))
         return changes, is_over
+
+
+def _standing(site: Site, line: str) -> list[SiteJob]:
+    """Returns all jobs that wait in a line, as they stand, also those that may not start."""
+    return sorted((job for job in site.pending if job.line == line), key=lambda job: (job.place, job.id))
 
 
 def _has_changed(change: Change, value: Value) -> bool:

@@ -69,7 +69,7 @@ class Neighbor(Protocol):
         Args:
             job: Of the latest reading.
             knob: What to turn.
-            value: What to turn it to; of a position, its place from the top, or 0 for where the job would be.
+            value: What to turn it to; of a position, its place from the top, or below 0 from the bottom.
             mark: What the job's comment becomes; None: it stays.
         """
 

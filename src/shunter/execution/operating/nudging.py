@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -109,6 +109,29 @@ def _anew(line: Sequence[Weighed], step: int, floor: int) -> list[int]:
         own = line[place].priority - line[place].nudge
         goals[place] = below = max(own, below + step)
     return goals
+
+
+def wanted_returns(
+    line: Sequence[int], came: Mapping[int, int], moved: Collection[int], back: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Returns the moves that bring jobs back to where they came: ids, with places from the bottom.
+
+    Args:
+        line: All jobs of a line as they stand, the first first.
+        came: The order in which they came.
+        moved: Those that stand before one that came earlier: they tell nothing of where others belong.
+        back: Those that go back, the latest first.
+    """
+    standing, strange = list(line), set(moved)
+    moves = []
+    for job in back:
+        standing.remove(job)
+        later = (at for at, other in enumerate(standing) if other not in strange and came[other] > came[job])
+        goal = next(later, len(standing))
+        standing.insert(goal, job)
+        strange.discard(job)
+        moves.append((job, len(standing) - goal))
+    return moves
 
 
 def wanted_moves(line: Sequence[int], wanted: Sequence[int], most: int, depth: int) -> list[tuple[int, int]]:

@@ -66,8 +66,8 @@ class SiteJob:
     """What administrators add to its absolute priority; 0: nothing, a text: more than a whole number."""
     is_moved: bool | None = None
     """Whether it stands before a job of its line that came earlier; None: the line is not ordered by coming."""
-    came_later: int = 0
-    """How many jobs of its line came after it."""
+    came: int = 0
+    """Which of its line's jobs it is by coming: 0 came first."""
     own_nodes: str = ""
     """Nodes, or features of nodes, that it asks for or excludes."""
     required_nodes: str = ""
