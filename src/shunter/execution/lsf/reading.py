@@ -187,9 +187,10 @@ def admins_of(answer: bytes) -> dict[int, int | str | None]:
     text = _WRAPPED.sub("", answer.decode(errors="replace"))
     starts = list(_LONG_JOB.finditer(text))
     found: dict[int, int | str | None] = {}
-    for match, after in zip(starts, [*starts[1:], None], strict=True):
+    ends = [match.start() for match in starts[1:]] + [len(text)] * bool(starts)
+    for match, end in zip(starts, ends, strict=True):
         id = int(match[1]) | int(match[2] or 0) << INDEX_BITS
-        block = text[match.end() : after.start() if after else len(text)]
+        block = text[match.end() : end]
         if "Status <PEND>" not in block and "Status <PSUSP>" not in block:
             continue
         # A user's own words may look like this; a job that is told twice is believed neither time.

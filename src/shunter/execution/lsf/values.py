@@ -125,7 +125,7 @@ def slots_of(cell: str) -> tuple[tuple[str, int], ...]:
         times, star, host = word.partition("*")
         # A job of another cluster has its name behind the host's.
         name = (host if star else word).partition("@")[0]
-        slots[name] += int(times) if star and times.isdecimal() else 1
+        slots[name] += int(times) if star and re.fullmatch(r"\d{1,6}", times) else 1
     return tuple(slots.items())
 
 
