@@ -275,3 +275,10 @@ def test_damaged_texts_are_refused_as_a_whole(lsf: EmulatedLsf) -> None:
         except SiteError:
             outcomes["refused"] += 1
     assert min(outcomes.values()) > 20, outcomes
+
+
+def test_slots_that_no_job_explains_are_not_free() -> None:
+    hosts = HOSTS.replace(b"n1 ok - 8 0 0", b"n1 ok - 8 5 5") + b"n2 ok - 2 2 0 0 0 2\n"
+    runs = {"JOBID": "1", "STAT": "RUN", "QUEUE": "q", "EXEC_HOST": "2*n1", "RUN_TIME": "9 second(s)"}
+    site = site_of(Texts(bjobs(runs), hosts), NOW_S)
+    assert [(node.name, node.cores, node.is_closed) for node in site.nodes] == [("n1", 5, False), ("n2", 1, True)]

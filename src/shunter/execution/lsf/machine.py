@@ -46,6 +46,8 @@ class Machine:
 
     nodes: tuple[SiteNode, ...] = ()
     queues: Mapping[str, Queue] = field(default_factory=dict)
+    taken: Mapping[str, int] = field(default_factory=dict)
+    """The slots of each host that are in use or reserved, as bhosts counts them."""
 
 
 def machine_of(
@@ -103,7 +105,8 @@ def with_states(machine: Machine, hosts: bytes, queues: bytes) -> Machine:
         told = record.get("PRIORITY", "")
         priority = int(told) if re.fullmatch(r"\d{1,9}", told) else before.priority
         found[record["QUEUE_NAME"]] = replace(before, priority=priority, status=record["STATUS"])
-    return Machine(nodes, found)
+    taken = {name: int(record["NJOBS"]) for name, record in states.items() if record["NJOBS"].isdecimal()}
+    return Machine(nodes, found, taken)
 
 
 def _assembled(sources: Mapping[str, Source], groups: bytes) -> tuple[list[Node], dict[str, Queue]]:

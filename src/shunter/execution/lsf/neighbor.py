@@ -92,14 +92,14 @@ class Lsf:
             SiteError: LSF does not answer, or its answer makes no sense.
         """
         if knob == Knob.APS:
-            told = admins_of(self._long(*(_address(job) for job in jobs)))
+            told = admins_of(self._long("-u", "all", *(_address(job) for job in jobs)))
             return {id: value for id, value in told.items() if value is not None}
         found: list[SiteJob] = []
         if knob == Knob.POSITION:
             for queue in sorted({job.partitions[0] for job in jobs if job.partitions}):
                 found += self._jobs("-u", "all", "-q", queue)
         else:
-            found = self._jobs(*(_address(job) for job in jobs))
+            found = self._jobs("-u", "all", *(_address(job) for job in jobs))
         waiting = [job for job in in_lines(found, self._machine, {}) if job.state == State.PENDING]
         values = {job.id: self.value(job, knob) for job in waiting}
         return {id: value for id, value in values.items() if value is not None}

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from shunter.execution.lsf.jobs import job_of
 from shunter.execution.lsf.machine import Machine, Queue, machine_of, with_states
 from shunter.execution.lsf.records import job_records
 from shunter.execution.lsf.values import INDEX_BITS
-from shunter.execution.operating.site import Site, SiteError, SiteJob, State
+from shunter.execution.operating.site import Site, SiteError, SiteJob, SiteNode, State
 
 _APS_LINE: Final = re.compile(r"\s*(\d{1,10})(?:\[(\d{1,9})\])?\s.*?(\(-?[\d.]+\)|-?\d+(?:\.\d+)?|-)\s*")
 _NAME_INDEX: Final = re.compile(r"\[(\d{1,9})\]\s")
@@ -76,7 +77,18 @@ def site_beside(machine: Machine, texts: Texts, now_s: float) -> Site:
     order = aps_of(texts.aps)
     admins = None if texts.long_jobs is None else admins_of(texts.long_jobs)
     tiers = {name: min(queue.priority, 65_535) for name, queue in machine.queues.items()}
-    return Site(now_s, tuple(in_lines(jobs, machine, order, admins)), machine.nodes, tiers=tiers)
+    nodes = tuple(_without_others(machine, jobs))
+    return Site(now_s, tuple(in_lines(jobs, machine, order, admins)), nodes, tiers=tiers)
+
+
+def _without_others(machine: Machine, jobs: Sequence[SiteJob]) -> Iterator[SiteNode]:
+    """Yields hosts without the slots that are taken by what bjobs does not tell: reservations, or jobs just started."""
+    told: Counter[str] = Counter()
+    for job in jobs:
+        told.update(dict(job.allocation))
+    for node in machine.nodes:
+        left = node.cores - max(0, machine.taken.get(node.name, 0) - told[node.name])
+        yield replace(node, cores=max(1, left), is_closed=node.is_closed or left < 1)
 
 
 def jobs_of(answer: bytes, machine: Machine, now_s: float) -> list[SiteJob]:

@@ -29,7 +29,7 @@ class Configuration:
     )
     dispatch: str | None = declared(None, "What happens when the next job does not fit; none: as the policy has it.")
     estimate: str | None = declared(None, "The run time that the policy sees; none: as the policy has it.")
-    history: str | None = declared(None, "A log of jobs that have ended (sacct), from which estimates learn.")
+    history: str | None = declared(None, "A log of jobs that have ended (sacct, lsb.acct), from which estimates learn.")
     period_s: float = declared(30.0, "From one reading to the next.", low=0.1, high=86_400, metavar=TIME)
     deadline_s: float = declared(0.2, "How long a decision may take.", low=0.001, high=600, metavar=TIME)
     fallback: str = declared(
