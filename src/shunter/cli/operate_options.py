@@ -1,13 +1,13 @@
-"""What the verbs that work beside a scheduler have in common: their options, and how an operation begins."""
+"""The verbs that work beside a scheduler: all have the same options, and begin an operation in the same way."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from shunter.checks import TIME
-from shunter.cli.options import duration
+from shunter.cli.options import TrustOption, duration
 from shunter.cli.parsing import Exit, Option, echo
 from shunter.errors import InputError, visible
 from shunter.execution.operating.stopping import signals_caught
@@ -51,26 +51,56 @@ DryRunOption = Annotated[
 UnderstandOption = Annotated[bool, Option("--i-understand", help="Needed for enforce: jobs are bound to nodes.")]
 
 
-def operate_beside(
+def verb_beside(scheduler: str, text: str) -> Callable[..., None]:
+    """Returns the verb that works beside a scheduler.
+
+    Args:
+        scheduler: Its name.
+        text: What the help says.
+    """
+
+    def operate(
+        policy: PolicyOption = None,
+        mode: ModeOption = "observe",
+        config: ConfigOption = None,
+        state: StateOption = None,
+        dispatch: DispatchOption = None,
+        estimate: EstimateOption = None,
+        history: HistoryOption = None,
+        period: PeriodOption = None,
+        once: OnceOption = False,
+        dry_run: DryRunOption = False,
+        i_understand: UnderstandOption = False,
+        trust: TrustOption = False,
+    ) -> None:
+        given = {"policy": policy, "mode": mode, "dispatch": dispatch, "estimate": estimate, "history": history}
+        words = {name: value for name, value in {**given, "period_s": period}.items() if value is not None}
+        _operate(scheduler, words, config, state, once=once, is_dry=dry_run, is_understood=i_understand)
+
+    operate.__doc__ = text
+    return operate
+
+
+def _operate(
     scheduler: str,
-    given: Mapping[str, Any],
-    *,
+    words: Mapping[str, Any],
     config: str | None,
     state: str | None,
+    *,
     once: bool,
-    dry_run: bool,
-    i_understand: bool,
+    is_dry: bool,
+    is_understood: bool,
 ) -> None:
     """Works beside a scheduler until it is stopped.
 
     Args:
         scheduler: Its name.
-        given: Fields of the configuration that the command line names; None: it does not.
+        words: Fields of the configuration that the command line names.
         config: The file, if there is one.
         state: The folder, if one is named.
         once: Whether one cycle is all.
-        dry_run: Whether commands are only told.
-        i_understand: Whether jobs may be bound to nodes.
+        is_dry: Whether commands are only told.
+        is_understood: Whether jobs may be bound to nodes.
 
     Raises:
         Exit: Not everything could be undone.
@@ -84,17 +114,16 @@ def operate_beside(
         from shunter.execution.operating.modes import Mode, mode_of
         from shunter.execution.operating.operation import Operation
 
-        ceiling = mode_of(str(given["mode"]))
-        if ceiling == Mode.ENFORCE and not i_understand:
+        ceiling = mode_of(words["mode"])
+        if ceiling == Mode.ENFORCE and not is_understood:
             raise InputError("--mode enforce binds jobs to nodes; add --i-understand if that is what you want")
-        words = {name: value for name, value in given.items() if value is not None}
         configured = Configured(Path(config) if config else None, words, ceiling)
         folder = OperationFolder(Path(state) if state else usual_folder(scheduler))
         folder.make()
         neighbor = neighbor_of(scheduler, configured.now)
         with folder.locked():
-            operation = Operation(neighbor, configured, folder, is_dry=dry_run, tell=lambda line: echo(visible(line)))
-            what = f"policy {configured.now.policy}, mode {configured.mode.word}{', dry run' if dry_run else ''}"
+            operation = Operation(neighbor, configured, folder, is_dry=is_dry, tell=lambda line: echo(visible(line)))
+            what = f"policy {configured.now.policy}, mode {configured.mode.word}{', dry run' if is_dry else ''}"
             echo(visible(f"Beside {NAMES[scheduler]}: {what}; {folder.path}"))
             stopping.attach(operation.stop, operation.wake)
             if not operation.run(once=once):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 
@@ -10,6 +11,7 @@ import pytest
 from shunter.errors import InputError
 from shunter.execution.operating.folder import OperationFolder
 from shunter.execution.operating.neighbor import Knob
+from shunter.execution.operating.stopping import signals_caught
 from tests.execution.lsf.emulation import EmulatedLsf
 from tests.execution.operating.beside import Beside
 
@@ -200,17 +202,17 @@ def test_a_process_undoes_everything_at_sigterm_and_forbids_a_second(lsf: Emulat
     assert beside.status()["mode_word"] == "off"
 
 
-def test_a_signal_before_the_first_cycle_ends_it_in_good_order(lsf: EmulatedLsf, beside: Beside) -> None:
+def test_a_signal_before_an_operation_begins_is_not_lost(lsf: EmulatedLsf, beside: Beside) -> None:
     lsf.crowd(9, 1)
-    lsf.trouble("hang", "bjobs")
-    beside.start()
-    # As soon as the folder is locked, much is still to be imported and read.
-    lsf.wait((beside.folder.path / "lock").exists, "the lock")
-    lsf.mend()
-    said = beside.end()
-    assert beside.process is not None
-    assert beside.process.returncode == 0, said
-    assert not any(job.admin for job in lsf.jobs())
+    before = lsf.calls()
+    with signals_caught() as stopping:
+        os.kill(os.getpid(), signal.SIGTERM)
+        operation = beside.make()
+        stopping.attach(operation.stop, operation.wake)
+        assert operation.run()
+    assert operation.tally.cycles == 0
+    assert lsf.calls() == before
+    assert beside.status()["mode_word"] == "off"
 
 
 def test_the_kill_switch_undoes_everything_and_lets_it_observe(lsf: EmulatedLsf, beside: Beside) -> None:

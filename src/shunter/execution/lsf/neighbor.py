@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
 from shunter.execution.lsf.machine import Machine, machine_of, with_states
 from shunter.execution.lsf.programs import NOTHING, Programs
 from shunter.execution.lsf.reading import Texts, admins_of, in_lines, jobs_of, site_beside
 from shunter.execution.lsf.records import HOST_FIELDS, QUEUE_FIELDS, host_records, job_arguments
 from shunter.execution.operating.neighbor import Knob, Value
+from shunter.execution.operating.programs import SpeaksByPrograms
 from shunter.execution.operating.site import Site, SiteError, SiteJob, State
 
 MACHINE_S: Final = 600.0
@@ -21,7 +21,7 @@ _ADDRESS: Final = re.compile(r"[1-9]\d*(\[[1-9]\d*\])?")
 _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-class Lsf:
+class Lsf(SpeaksByPrograms):
     """Speaks to one LSF by its programs."""
 
     name = "lsf"
@@ -34,7 +34,7 @@ class Lsf:
             has_json: Whether they answer as JSON; None: the first answer shows it.
             brun_queues: The queues whose jobs are started by force where they are named hosts.
         """
-        self._programs = programs
+        super().__init__(programs)
         self._has_json = has_json
         self._has_unformatted = True
         self._brun_queues = frozenset(brun_queues)
@@ -121,18 +121,6 @@ class Lsf:
             return [words("bmod", "-m", value, address)]
         raise SiteError(f"job {job.address}: {value!r} is no value of {knob.value}")
 
-    def run(self, words: Sequence[str]) -> None:
-        """Runs one command that changes something.
-
-        Raises:
-            SiteError: It fails, or takes too long.
-        """
-        self._programs.run(words)
-
-    def usage(self) -> dict[str, Any]:
-        """Returns how often each program was run, and what that took."""
-        return {name: asdict(spent) for name, spent in sorted(self._programs.usage.items())}
-
     def _bulk(self) -> tuple[bytes, bytes, bytes]:
         """Returns jobs, hosts and queues; what the first answer shows to work is what is asked from then on."""
         if self._has_json is not False:
@@ -191,9 +179,6 @@ class Lsf:
 
     def _bjobs(self, *arguments: str) -> bytes:
         return self._programs.run(self._programs.words("bjobs", *arguments), NOTHING)
-
-    def _print(self, program: str, *arguments: str) -> bytes:
-        return self._programs.run(self._programs.words(program, *arguments))
 
 
 def _address(job: SiteJob) -> str:

@@ -7,9 +7,9 @@ import re
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from shunter.errors import visible
 from shunter.execution.operating.site import SiteError
@@ -94,6 +94,28 @@ class ProgramRunner:
         if len(done.stdout) > MOST_BYTES:
             raise SiteError(f"{name} printed {len(done.stdout):,} bytes, more than anybody reads")
         return done.stdout
+
+
+class SpeaksByPrograms:
+    """What a neighbor has that speaks to its scheduler by programs."""
+
+    def __init__(self, programs: ProgramRunner) -> None:
+        self._programs = programs
+
+    def run(self, words: Sequence[str]) -> None:
+        """Runs one command that changes something.
+
+        Raises:
+            SiteError: It fails, or takes too long.
+        """
+        self._programs.run(words)
+
+    def usage(self) -> dict[str, Any]:
+        """Returns how often each program was run, and what that took."""
+        return {name: asdict(spent) for name, spent in sorted(self._programs.usage.items())}
+
+    def _print(self, program: str, *arguments: str) -> bytes:
+        return self._programs.run(self._programs.words(program, *arguments))
 
 
 def _said(errors: bytes | None) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 from shunter.execution.operating.neighbor import NEUTRAL, Knob, Value
+from shunter.execution.operating.programs import SpeaksByPrograms
 from shunter.execution.operating.site import Site, SiteError, SiteJob, SiteNode, State
 from shunter.execution.slurm.json_reading import jobs_of_json, nodes_of_json
 from shunter.execution.slurm.programs import Programs
@@ -20,7 +21,7 @@ _MARK: Final = re.compile(r"[a-z]*")
 _FIELDS: Final = {Knob.SITE_FACTOR: "SiteFactor", Knob.NICE: "Nice", Knob.NODES: "ReqNodeList"}
 
 
-class Slurm:
+class Slurm(SpeaksByPrograms):
     """Speaks to one Slurm by its programs."""
 
     name = "slurm"
@@ -32,7 +33,7 @@ class Slurm:
             programs: Slurm's.
             has_json: Whether they answer as JSON; None: the first answer shows it.
         """
-        self._programs = programs
+        super().__init__(programs)
         self._has_json = has_json
         self._is_memory_shared: bool | None = None
         self._refused: set[Knob] = set()
@@ -104,18 +105,6 @@ class Slurm:
             return [hold, update, release]
         return [update]
 
-    def run(self, words: Sequence[str]) -> None:
-        """Runs one command that changes something.
-
-        Raises:
-            SiteError: It fails, or takes too long.
-        """
-        self._programs.run(words)
-
-    def usage(self) -> dict[str, Any]:
-        """Returns how often each program was run, and what that took."""
-        return {name: asdict(spent) for name, spent in sorted(self._programs.usage.items())}
-
     def _jobs_and_nodes(self, now_s: float) -> tuple[list[SiteJob], list[SiteNode]]:
         """Returns jobs and nodes; what the first answer shows to work is what is asked from then on."""
         if self._has_json is not False:
@@ -132,9 +121,6 @@ class Slurm:
         nodes = nodes_of_text(self._print("sinfo", *node_arguments()))
         self._has_json = False
         return told, nodes
-
-    def _print(self, program: str, *arguments: str) -> bytes:
-        return self._programs.run(self._programs.words(program, *arguments))
 
     def _site_factors(self) -> dict[int, int]:
         """Returns the site factors of jobs that wait; a job in two partitions is told twice, with one factor."""
