@@ -68,10 +68,10 @@ class Lsf(SpeaksByPrograms):
     def knob(self, job: SiteJob) -> Knob | None:
         """Returns what is turned to nudge a job: its absolute priority, or its position where the queue has none."""
         queue = self._machine.queues.get(job.partitions[0]) if job.partitions else None
-        if queue is not None and queue.has_aps:
-            return Knob.APS
         # An administrator's btop takes a job out of fair share: that is no nudge.
-        return None if queue is not None and queue.is_shared_fairly else Knob.POSITION
+        if queue is None or (queue.is_shared_fairly and not queue.has_aps):
+            return None
+        return Knob.APS if queue.has_aps else Knob.POSITION
 
     def refuse(self, knob: Knob) -> None:
         """Says that a knob may not be turned here; LSF has no other for the same queue."""

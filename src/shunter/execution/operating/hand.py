@@ -16,7 +16,7 @@ from shunter.execution.operating.site import Site, SiteError, SiteJob, State
 from shunter.execution.operating.undo_journal import Held, UndoJournal
 
 MOST_TROUBLE: Final = 3
-"""After so many commands that fail one after the other, the rest of a cycle's changes is left."""
+"""After so many commands that fail one after the other, the rest of a cycle's changes is left; of one job, the job."""
 REFUSALS: Final = ("denied", "permission", "not permitted", "invalid job update", "not supported", "access")
 """What errors say where a knob may not be turned, in lower case."""
 AT_A_TIME: Final = 3
@@ -71,6 +71,8 @@ class Hand:
     _times: deque[float] = field(default_factory=deque)
     _unsure: set[tuple[int, Knob]] = field(default_factory=set)
     """Changes whose command failed: whether they were made shows at the next reading."""
+    _failed: dict[int, list[float]] = field(default_factory=dict)
+    """When changes of a job failed: one that always does must not keep others from their turn."""
     _unbound: dict[int, float] = field(default_factory=dict)
     _missing: dict[tuple[int, Knob], float] = field(default_factory=dict)
     """Since when nobody tells of a job of which something is held."""
@@ -195,6 +197,9 @@ class Hand:
         reason = self._not_allowed(job)
         if reason:
             return reason
+        since = time.monotonic() - FORGET_S
+        if sum(at > since for at in self._failed.get(job.id, ())) >= MOST_TROUBLE:
+            return f"changing it failed {MOST_TROUBLE} times"
         if knob is None:
             return "nothing orders the jobs of its line that could be changed and undone"
         held, value = self.journal.of(job, knob), self.neighbor.value(job, knob)
@@ -288,6 +293,10 @@ class Hand:
                 if place == 0:
                     break
         change.applied = not change.trouble
+        if change.applied:
+            self._failed.pop(change.job.id, None)
+        else:
+            self._failed.setdefault(change.job.id, []).append(time.monotonic())
         if change.knob == Knob.SITE_FACTOR and any(word in change.trouble.lower() for word in REFUSALS):
             self.neighbor.refuse(Knob.SITE_FACTOR)
 
