@@ -81,6 +81,8 @@ def test_ids_name_one_job_and_never_an_array() -> None:
         ("Job slot limit reached: 2 hosts; Closed by LSF administrator: 1 host;", ""),
         ("Job's requirements for resource reservation not satisfied: 4 hosts;", ""),
         ("There are no suitable hosts for the job;", ""),
+        ("Not specified in job submission: 2 hosts; Not usable to the queue: 1 host;", ""),
+        ("Not specified in job submission;", ""),
         ("Job dependency condition not satisfied;", "Job dependency condition not satisfied"),
         ("The user has reached his/her job slot limit;", "The user has reached his/her job slot limit"),
         ("The queue has reached its job slot limit;", "The queue has reached its job slot limit"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from shunter.execution.operating.site import SiteError
@@ -100,11 +101,11 @@ def _json_records(text: str, program: str, key: str) -> list[Record]:
 
 
 def _cells(text: str) -> list[Record]:
-    """Returns the rows of bjobs with our sign between cells, below their names."""
+    """Returns the rows of bjobs with our sign between cells, below their names; any fields will do."""
     lines = text.splitlines()
     names = [_name(cell) for cell in lines[0].split(BETWEEN)]
-    if names != TEXT_FIELDS.upper().split():
-        raise SiteError(f"bjobs printed {lines[0][:80]!r}; expected the names of our columns")
+    if "JOBID" not in names or "STAT" not in names:
+        raise SiteError(f"bjobs printed {lines[0][:80]!r}; expected names of columns, JOBID^STAT^ and others")
     found = []
     for line in filter(None, lines[1:]):
         cells = [cell.strip() for cell in line.split(BETWEEN, len(names) - 1)]
@@ -126,6 +127,7 @@ def _columns(text: str, program: str, key: str) -> list[Record]:
     return [dict(zip(names, cells, strict=True)) for cells in lines[1:]]
 
 
+@lru_cache(maxsize=256)
 def _name(cell: str) -> str:
     name = cell.strip().upper().replace("/", "_")
     return _SAME.get(name, name)
