@@ -137,7 +137,11 @@ def test_a_job_of_the_manuals_kind_is_read_whole() -> None:
     [job] = jobs_of(bjobs(record), Machine(), NOW_S)
     assert (job.state, job.cores, job.nodes, job.allocation) == (State.RUNNING, 3, 2, (("n1", 2), ("n2", 1)))
     assert (job.start_s, job.end_s, job.requested_s) == (NOW_S - 34, None, 86_400)
-    assert (job.gpus, job.devices, job.memory_mb) == (3, {"n1": [0, 1], "n2": [0]}, 200)
+    assert (job.gpus, job.devices, job.memory_mb) == (3, {"n1": [0, 1], "n2": [0]}, 200), "more than it uses"
+    [hungry] = jobs_of(bjobs({**record, "MEM": "5.2 Gbytes"}), Machine(), NOW_S)
+    assert hungry.memory_mb == 5.2 * 1024
+    [waits] = jobs_of(bjobs({"JOBID": "5", "STAT": "PEND", "MEMLIMIT": "4 Gbytes"}), Machine(), NOW_S)
+    assert waits.memory_mb is None, "a limit reserves nothing"
 
 
 def test_absolute_priorities_and_what_was_added_to_them_are_read() -> None:
@@ -223,7 +227,7 @@ def test_every_program_of_the_emulation_is_read_in_both_forms(lsf: EmulatedLsf) 
     fixed = {"lists": ("lshosts", "-w"), "gpus": ("lshosts", "-gpu"), "groups": ("bmgroup",)}
     static = {name: lsf.run(*words).encode() for name, words in fixed.items()}
     fields = "jobid stat user queue proj_name slots min_req_proc run_time submit_time start_time specified_start_time"
-    fields += " finish_time exec_host memlimit runtimelimit effective_resreq job_priority pend_reason job_name"
+    fields += " finish_time exec_host mem runtimelimit effective_resreq job_priority pend_reason job_name"
     found = []
     for shows_year in (True, False):
         lsf.set(shows_year=shows_year)

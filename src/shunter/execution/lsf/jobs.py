@@ -24,7 +24,6 @@ from shunter.execution.operating.site import SiteJob, State
 from shunter.workloads.formats.lsf import parse_requirement
 
 _SPAN: Final = re.compile(r"span\s*\[\s*(?:(hosts)\s*=\s*1\b|ptile\s*=\s*'?(\d{1,6}))", re.IGNORECASE)
-_GPU_MODEL: Final = re.compile(r"\bgmodel\s*=\s*([A-Za-z0-9_.-]+)")
 _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -54,8 +53,8 @@ def job_of(record: Record, machine: Machine, now_s: float) -> SiteJob:
     nodes = len(had) or (math.ceil(cores / int(span[2])) if span and span[2] and int(span[2]) else 1)
     memory, gpus = parse_requirement(requirement)
     devices = devices_of(record.get("GPU_ALLOC", "")) if had else None
+    asked_gpus = round(gpus.of_job(nodes, cores)) if gpus else _whole(record.get("GPU_NUM", "")) or 0
     start_s, end_s = _times(record, state, now_s)
-    model = _GPU_MODEL.search(requirement)
     return SiteJob(
         id=id,
         address=address,
@@ -72,13 +71,9 @@ def job_of(record: Record, machine: Machine, now_s: float) -> SiteJob:
         tasks=cores,
         nodes=nodes,
         is_on_one_node=bool(span and span[1]),
-        memory_mb=memory.of_job(nodes, cores) if memory else memory_mb(record.get("MEMLIMIT", "")),
-        gpus=sum(map(len, devices.values()))
-        if devices
-        else round(gpus.of_job(nodes, cores))
-        if gpus
-        else _gpus(record),
-        gpu_type=model[1] if model else None,
+        # A limit (-M) takes nothing from others; what a job reserves does, and what it uses while it runs.
+        memory_mb=_larger(memory.of_job(nodes, cores) if memory else None, memory_mb(record.get("MEM", ""))),
+        gpus=sum(map(len, devices.values())) if devices else asked_gpus,
         partitions=(record["QUEUE"],) if record.get("QUEUE") else (),
         user=record.get("USER", ""),
         account=record.get("PROJ_NAME", ""),
@@ -100,8 +95,8 @@ def _whole(cell: str) -> int | None:
     return int(cell) if re.fullmatch(r"\d{1,9}", cell.strip()) else None
 
 
-def _gpus(record: Record) -> int:
-    return _whole(record.get("GPU_NUM", "")) or 0
+def _larger(one: float | None, other: float | None) -> float | None:
+    return max((value for value in (one, other) if value is not None), default=None)
 
 
 def _asked(cell: str) -> str:

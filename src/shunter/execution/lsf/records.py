@@ -14,12 +14,12 @@ BETWEEN: Final = "^"
 """What stands between the cells of bjobs where it does not answer as JSON."""
 JSON_FIELDS: Final = (
     "jobid jobindex stat user queue job_name proj_name nreq_slot min_req_proc run_time submit_time start_time"
-    " specified_start_time finish_time exec_host alloc_slot gpu_num gpu_alloc memlimit runtimelimit combined_resreq"
+    " specified_start_time finish_time exec_host alloc_slot gpu_num gpu_alloc mem runtimelimit combined_resreq"
     " effective_resreq ask_hosts job_priority pend_reason"
 )
 TEXT_FIELDS: Final = (
     "jobid stat user queue proj_name slots min_req_proc run_time submit_time start_time specified_start_time"
-    " finish_time exec_host memlimit runtimelimit effective_resreq job_priority pend_reason job_name"
+    " finish_time exec_host mem runtimelimit effective_resreq job_priority pend_reason job_name"
 )
 """What versions before JSON tell. The name is last, for only users' own words can hold the sign between cells."""
 HOST_FIELDS: Final = "HOST_NAME STATUS MAX NJOBS RUN SSUSP USUSP RSV"
