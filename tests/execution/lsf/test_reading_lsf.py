@@ -144,6 +144,15 @@ def test_a_job_of_the_manuals_kind_is_read_whole() -> None:
     assert waits.memory_mb is None, "a limit reserves nothing"
 
 
+def test_rounded_times_never_let_a_job_start_before_it_came() -> None:
+    told = {"SUBMIT_TIME": "Jan  8 14:59", "START_TIME": "Jan  8 14:59", "EXEC_HOST": "n1"}
+    runs = {"JOBID": "1", "STAT": "RUN", "RUN_TIME": "61 second(s)", **told}
+    done = {"JOBID": "2", "STAT": "DONE", "RUN_TIME": "59 second(s)", "FINISH_TIME": "Jan  8 14:59", **told}
+    running, ended = jobs_of(bjobs(runs, done), Machine(), NOW_S)
+    assert running.start_s == running.submit_s == NOW_S - 60
+    assert ended.start_s == ended.submit_s
+
+
 def test_absolute_priorities_and_what_was_added_to_them_are_read() -> None:
     text = b"""JOBID USER STAT QUEUE FROM_HOST EXEC_HOST JOB_NAME SUBMIT_TIME APS
 313   user1  PEND   owners hostA     my job 7 Feb 12 01:09    (10)

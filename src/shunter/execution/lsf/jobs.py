@@ -54,7 +54,8 @@ def job_of(record: Record, machine: Machine, now_s: float) -> SiteJob:
     memory, gpus = parse_requirement(requirement)
     devices = devices_of(record.get("GPU_ALLOC", "")) if had else None
     asked_gpus = round(gpus.of_job(nodes, cores)) if gpus else _whole(record.get("GPU_NUM", "")) or 0
-    start_s, end_s = _times(record, state, now_s)
+    submit_s = min(now_s, time_s(record.get("SUBMIT_TIME", ""), now_s) or now_s)
+    start_s, end_s = _times(record, state, submit_s, now_s)
     return SiteJob(
         id=id,
         address=address,
@@ -63,7 +64,7 @@ def job_of(record: Record, machine: Machine, now_s: float) -> SiteJob:
         status=ENDS.get(stat, ""),
         reason=record.get("PEND_REASON", ""),
         barrier=_barrier(record, queue, now_s) if is_pending else "",
-        submit_s=min(now_s, time_s(record.get("SUBMIT_TIME", ""), now_s) or now_s),
+        submit_s=submit_s,
         start_s=start_s,
         end_s=end_s,
         requested_s=run_limit_s(record.get("RUNTIMELIMIT", "")) or queue.limit_s,
@@ -105,20 +106,24 @@ def _asked(cell: str) -> str:
     return word if _HOST.fullmatch(word) else cell.strip()
 
 
-def _times(record: Record, state: State, now_s: float) -> tuple[float | None, float | None]:
-    """Returns start and end. Times may be told in minutes alone; how long a job has run is told in seconds."""
+def _times(record: Record, state: State, submit_s: float, now_s: float) -> tuple[float | None, float | None]:
+    """Returns start and end.
+
+    Times may be told in minutes alone; how long a job has run is told in seconds. Clocks and rounding must not let a
+    job start before it came.
+    """
     start_s, run_s = time_s(record.get("START_TIME", ""), now_s), seconds(record.get("RUN_TIME", ""))
     if state == State.RUNNING:
         told_s = start_s
         if told_s is None or (run_s is not None and abs(now_s - run_s - told_s) < 60):
             told_s = now_s - (run_s or 0.0)
-        return min(told_s, now_s), None
+        return max(submit_s, min(told_s, now_s)), None
     if state != State.ENDED or start_s is None:
         return None, None
     end_s = time_s(record.get("FINISH_TIME", ""), now_s)
     if end_s is not None and run_s is not None and run_s > 0:
         start_s = end_s - run_s
-    return start_s, end_s
+    return max(submit_s, start_s), end_s
 
 
 def _barrier(record: Record, queue: Queue, now_s: float) -> str:
