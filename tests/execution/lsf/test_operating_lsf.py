@@ -42,6 +42,11 @@ def test_observing_changes_nothing(lsf: EmulatedLsf, beside: Beside) -> None:
     }
     assert line["changes"] == []
     assert beside.status()["up"] == 1
+    assert beside.status()["waiting_for"] == {
+        "Not enough job slot": 3,
+        "The job was suspended by the user while pending": 1,
+        "Job dependency condition not satisfied": 1,
+    }
 
 
 def test_nudging_makes_the_policys_order_lsfs_and_undo_restores_it(lsf: EmulatedLsf, beside: Beside) -> None:

@@ -212,7 +212,7 @@ other             40  Open:Inact_Win    -    -    -    -     0     0     0     0
     site = site_of(Texts(bjobs(*jobs), HOSTS, states, queues, aps=aps), NOW_S)
     assert [job.id for job in site.candidates] == [2, 1]
     assert {job.line for job in site.candidates} == {"normal short"}
-    assert site.jobs[2].barrier == "the queue is Open:Inact_Win"
+    assert site.jobs[2].barrier == "the queue is inactive (Open:Inact_Win)"
     assert site.nodes[0].partitions == ("normal", "other", "short"), "hosts that nobody can name are all of them"
     assert site.tiers == {"normal": 30, "short": 30, "other": 40}
 

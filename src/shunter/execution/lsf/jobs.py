@@ -135,4 +135,4 @@ def _barrier(record: Record, queue: Queue, now_s: float) -> str:
     begin_s = time_s(record.get("SPECIFIED_START_TIME", ""), now_s)
     if not barrier and begin_s is not None and begin_s > now_s + 1:
         barrier = "it may not start yet"
-    return barrier or ("" if queue.is_active else f"the queue is {queue.status}")
+    return barrier or ("" if queue.is_active else f"the queue is inactive ({queue.status})")
