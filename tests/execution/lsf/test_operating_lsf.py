@@ -164,6 +164,26 @@ def test_what_is_set_between_reading_and_changing_is_not_written_over(lsf: Emula
     assert all(change.applied for change in changes[1:])
 
 
+def test_jobs_go_back_to_where_they_came_though_others_come_and_go_meanwhile(lsf: EmulatedLsf, beside: Beside) -> None:
+    nine, one, five, three = lsf.crowd(9, 1, 5, 3, queue="plain")
+    operation = beside.make()
+    operation.cycle()
+    site = beside.neighbor.read(with_knobs=True)
+    late = lsf.submit(minutes=7, queue="plain")
+    lsf.run("bkill", str(one))
+    operation._hand.undo(site)
+    assert lsf.line("plain") == [nine, five, three, late]
+    # One that now waits in another line is nobody's to send back.
+    operation = beside.make()
+    operation.cycle()
+    assert lsf.line("plain") == [three, five, late, nine]
+    site = beside.neighbor.read(with_knobs=True)
+    lsf.run("bmod", "-q", "normal", str(three))
+    changes = {change.job.id: change for change in operation._hand.undo(site)}
+    assert changes[three].trouble == "left, for it does not wait any more"
+    assert lsf.line("plain") == [nine, five, late]
+
+
 def test_bounds_rates_lists_and_canaries_hold(lsf: EmulatedLsf, beside: Beside) -> None:
     jobs = lsf.crowd(9, 1, 5, 3, 7)
     few = beside.make(changes_per_minute=2)
