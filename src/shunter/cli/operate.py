@@ -11,6 +11,7 @@ from shunter.cli.parsing import Group
 
 VERBS: Final = {
     "slurm": "shunter.cli.operate_slurm:slurm",
+    "lsf": "shunter.cli.operate_lsf:lsf",
     "undo": "shunter.cli.operate_looking:undo",
     "status": "shunter.cli.operate_looking:status",
     "replay": "shunter.cli.operate_replay:replay",
@@ -36,7 +37,7 @@ def root() -> None:
 
         shunter operate slurm --policy sjf
 
-        shunter operate slurm --policy sjf --mode nudge --dry-run --once
+        shunter operate lsf --policy sjf --mode nudge --dry-run --once
 
         shunter operate undo
 

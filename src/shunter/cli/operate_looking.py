@@ -6,17 +6,22 @@ import json as json_
 from pathlib import Path
 from typing import Annotated, Any
 
-from shunter.cli.operate_slurm import StateOption
+from shunter.cli.operate_options import StateOption
 from shunter.cli.parsing import Exit, Option, echo
 from shunter.errors import InputError, visible
-from shunter.execution.operating.folder import OperationFolder, usual_folder
+from shunter.execution.operating.folder import NEIGHBORS, OperationFolder, usual_folder
 
 
 def _folder(state: str | None) -> OperationFolder:
-    folder = OperationFolder(Path(state) if state else usual_folder("slurm"))
-    if not folder.path.is_dir():
-        raise InputError(f"{folder.path}: there is no such folder; name that of the operation with --state")
-    return folder
+    """Returns the folder that is named, or the one that there is where folders usually are."""
+    usual = [usual_folder(name) for name in NEIGHBORS]
+    found = [Path(state)] if state else [path for path in usual if path.is_dir()] or usual[:1]
+    if len(found) > 1:
+        both = " and ".join(map(str, found))
+        raise InputError(f"there are several operations, in {both}; name one with --state")
+    if not found[0].is_dir():
+        raise InputError(f"{found[0]}: there is no such folder; name that of the operation with --state")
+    return OperationFolder(found[0])
 
 
 def undo(
@@ -31,16 +36,16 @@ def undo(
 
         shunter operate undo --state /var/lib/shunter
     """
+    from shunter.execution.neighbors import neighbor_of
+    from shunter.execution.operating.configuration import Configuration
     from shunter.execution.operating.undoing import scheduler_of, undo_all
-    from shunter.execution.slurm.neighbor import Slurm
-    from shunter.execution.slurm.programs import Programs
 
     folder = _folder(state)
     about = scheduler_of(folder)
     if about is None:
         echo("Nothing is changed: there is no journal")
         return
-    neighbor = Slurm(Programs(about[1]))
+    neighbor = neighbor_of(about[0], Configuration(programs=about[1]))
     with folder.locked():
         changes, left = undo_all(folder, neighbor, is_dry=dry_run, tell=lambda line: echo(visible(line), err=True))
     if dry_run:

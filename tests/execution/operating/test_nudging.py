@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shunter.execution.operating.nudging import Weighed, wanted_nudges
+from shunter.execution.operating.nudging import Weighed, overtakers, wanted_moves, wanted_nudges, wanted_returns
 
 LINES = st.lists(st.integers(1, 50), min_size=1, max_size=12).flatmap(
     lambda priorities: st.permutations([Weighed(id, priority, 0) for id, priority in enumerate(priorities)])
@@ -66,3 +68,51 @@ def test_many_jobs_share_the_bound() -> None:
 def test_jobs_of_equal_priority_are_moved_upwards_alone() -> None:
     line = [Weighed(3, 1, 0), Weighed(2, 1, 0), Weighed(1, 1, 0)]
     assert wanted_nudges(line, 1000, 100, 99) == {3: 200, 2: 100}
+
+
+def _moved(line: list[int], job: int, at: int) -> list[int]:
+    rest = [other for other in line if other != job]
+    return [*rest[:at], job, *rest[at:]]
+
+
+def test_moves_bring_the_front_in_order_and_returns_bring_all_back() -> None:
+    draw = random.Random(3)
+    for _ in range(300):
+        count = draw.randrange(1, 12)
+        came = {job: job for job in range(count)}
+        line = list(range(count))
+        # What others have moved stays where it is, and tells nothing of where the rest belongs.
+        strangers = set(draw.sample(line, draw.randrange(count // 3 + 1)))
+        for job in sorted(strangers):
+            line = _moved(line, job, draw.randrange(line.index(job) + 1))
+        before = [job for job in line if job not in strangers]
+        held: set[int] = set()
+        for _ in range(3):
+            wanted = [job for job in draw.sample(line, len(line)) if job not in strangers]
+            depth = draw.randrange(1, count + 1)
+            for job, place in wanted_moves(line, wanted, 100, depth):
+                assert job not in strangers
+                assert place - 1 < line.index(job), "jobs are only moved up"
+                line = _moved(line, job, place - 1)
+                held.add(job)
+            front = [job for job in line if job in wanted][: min(depth, len(wanted))]
+            assert front == wanted[: min(depth, len(wanted))]
+        moved = {job for at, job in enumerate(line) if any(came[other] < came[job] for other in line[at + 1 :])}
+        assert overtakers(line, came) == moved
+        back = sorted(held & moved, reverse=True)
+        for job, place in wanted_returns(line, came, moved, back):
+            line = _moved(line, job, len(line) - place)
+        assert [job for job in line if job not in strangers] == before
+
+
+def test_moves_are_bounded_and_a_newcomer_costs_one() -> None:
+    assert wanted_moves([1, 2, 3, 4, 5], [5, 1, 2, 3, 4], 2, 10) == [(5, 3)]
+    assert wanted_moves([5, 1, 2, 3, 4, 6], [5, 1, 6, 2, 3, 4], 100, 10) == [(6, 3)]
+    assert wanted_moves([1, 2, 3], [1, 2, 3], 100, 10) == []
+    assert wanted_moves([1, 2, 3], [3, 1], 100, 10) == [(3, 1)], "one that may not be moved is passed"
+
+
+def test_among_equal_priorities_the_place_counts() -> None:
+    line = [Weighed(1, 99, 0, place=2), Weighed(2, 99, 0, place=1)]
+    assert wanted_nudges(line, 100, 10, 10) != {}
+    assert wanted_nudges(line[::-1], 100, 10, 10) == {}

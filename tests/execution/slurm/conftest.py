@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.execution.slurm.beside import Beside
+from shunter.execution.slurm.neighbor import Slurm
+from shunter.execution.slurm.programs import Programs
+from tests.execution.operating.beside import Beside
 from tests.execution.slurm.real_slurm import RealSlurm, why_not
 
 
@@ -36,8 +38,6 @@ def slurm(one_slurm: RealSlurm, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rea
 @pytest.fixture
 def beside(slurm: RealSlurm, tmp_path: Path) -> Iterator[Beside]:
     """An operation beside it, not begun yet."""
-    one = Beside(slurm, tmp_path)
+    one = Beside(Slurm(Programs(timeout_s=3)), slurm.environment, tmp_path)
     yield one
-    if one.process is not None and one.process.poll() is None:
-        one.process.kill()
-        one.process.communicate()
+    one.close()

@@ -8,7 +8,7 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.execution.operating.neighbor import Knob
-from tests.execution.slurm.beside import Beside
+from tests.execution.operating.beside import Beside
 from tests.execution.slurm.real_slurm import RealSlurm
 
 

@@ -14,7 +14,7 @@ from shunter.execution.operating.folder import OperationFolder
 from shunter.execution.operating.modes import Mode
 from shunter.execution.operating.neighbor import Knob
 from shunter.execution.operating.operation import Operation
-from tests.execution.slurm.beside import Beside
+from tests.execution.operating.beside import Beside
 from tests.execution.slurm.real_slurm import RealSlurm
 
 

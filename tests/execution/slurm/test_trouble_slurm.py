@@ -13,7 +13,7 @@ from shunter.execution.operating.neighbor import Knob
 from shunter.execution.operating.operation import Operation
 from shunter.execution.slurm.neighbor import Slurm
 from shunter.execution.slurm.programs import Programs
-from tests.execution.slurm.beside import Beside
+from tests.execution.operating.beside import Beside
 from tests.execution.slurm.real_slurm import RealSlurm
 
 

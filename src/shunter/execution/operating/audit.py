@@ -13,7 +13,7 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.execution.operating.folder import FOLDER_MODE, OperationFolder, open_private, write_private
-from shunter.execution.operating.picture import Picture, Row, Shape
+from shunter.execution.operating.picture import Picture, Row, Shape, rules_of
 from shunter.execution.operating.site import Site, SiteJob, SiteNode, State
 from shunter.files import parse_json
 from shunter.model.cluster import Cluster, Node
@@ -101,7 +101,8 @@ def input_json(picture: Picture) -> str:
     more = [
         [row.job.start_s, row.job.end_s, row.job.eligible_s, row.job.status, row.phase.value] for row in picture.rows
     ]
-    return json.dumps({"schema": SCHEMA, "nodes": nodes, "jobs": jobs, "snapshot": snapshot, "times": more})
+    told = {"schema": SCHEMA, "nodes": nodes, "jobs": jobs, "snapshot": snapshot, "times": more}
+    return json.dumps({**told, "tiers": dict(picture.site.tiers)})
 
 
 def _node(row: list[Any]) -> Node:
@@ -122,15 +123,16 @@ def read_input(path: Path) -> Picture:
         workload = Workload.from_frame(frame, name="site", content_sha256="site")
         snapshot = Snapshot.from_json(json.dumps(told["snapshot"]))
         rows = _rows(workload, told["times"])
+        tiers = {str(name): int(tier) for name, tier in told.get("tiers", {}).items()}
     except (OSError, EOFError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path}: is no input of an audit ({error}); take another copy") from None
-    cluster = Cluster.from_nodes(nodes, "site")
+    cluster = Cluster.from_nodes(nodes, "site", rules=rules_of(tiers, nodes))
     down = np.asarray(snapshot.down, bool)
     site_nodes = tuple(
         SiteNode(node.name, int(node.cores), node.memory_mb, node.gpus, node.gpu_type, is_closed=bool(is_down))
         for node, is_down in zip(nodes, down, strict=True)
     )
-    site = Site(snapshot.now_ms / 1000, tuple(row.job for row in rows), site_nodes)
+    site = Site(snapshot.now_ms / 1000, tuple(row.job for row in rows), site_nodes, tiers=tiers)
     return Picture(site, tuple(rows), workload, cluster, snapshot, path.name.partition(".")[0])
 
 

@@ -29,7 +29,7 @@ class Configuration:
     )
     dispatch: str | None = declared(None, "What happens when the next job does not fit; none: as the policy has it.")
     estimate: str | None = declared(None, "The run time that the policy sees; none: as the policy has it.")
-    history: str | None = declared(None, "A log of jobs that have ended (sacct), from which estimates learn.")
+    history: str | None = declared(None, "A log of jobs that have ended (sacct, lsb.acct), from which estimates learn.")
     period_s: float = declared(30.0, "From one reading to the next.", low=0.1, high=86_400, metavar=TIME)
     deadline_s: float = declared(0.2, "How long a decision may take.", low=0.001, high=600, metavar=TIME)
     fallback: str = declared(
@@ -46,6 +46,9 @@ class Configuration:
     most_period_s: float = declared(600.0, "The longest time between readings then.", low=0.1, metavar=TIME)
     timeout_s: float = declared(20.0, "How long one command may take.", low=0.1, high=600, metavar=TIME)
     programs: str = declared("", "The folder of the scheduler's programs; empty: the search path.")
+    answers: str = declared(
+        "auto", "How the programs are to answer; 'auto': as JSON where they can.", choices=("auto", "json", "text")
+    )
     most_nudge: int = declared(100_000, "The largest nudge, up or down.", low=1, high=MOST_NUDGE)
     step: int = declared(100, "The room that is left between two jobs.", low=1, high=1_000_000)
     depth: int = declared(200, "How many jobs at the front of the queue are put in order.", low=1, high=100_000)
@@ -57,6 +60,9 @@ class Configuration:
     partitions: tuple[str, ...] = declared((), "Only jobs in these partitions are changed; empty: in all.")
     pin_s: float = declared(120.0, "How long a job stays bound to the nodes it was named.", low=1, metavar=TIME)
     most_pins: int = declared(20, "How many jobs are bound to nodes at a time.", low=1, high=100_000)
+    brun_queues: tuple[str, ...] = declared(
+        (), "LSF's queues whose jobs are started with brun in enforce, which passes over all limits."
+    )
     audit_mb: float = declared(100.0, "A file of the audit is closed when it is this large.", low=0.001)
     audit_files: int = declared(10, "How many closed files of the audit are kept.", low=1, high=10_000)
     inputs_mb: float = declared(500.0, "How much of what was decided on is kept, for replays.", low=0)

@@ -49,7 +49,7 @@ def read_ended(path: Path) -> list[SiteJob]:
     workload = read_workload(path)
     jobs = workload.jobs.filter(workload.jobs["logged_wait_s"].is_not_null())
     if jobs.is_empty():
-        raise InputError(f"{path}: does not tell when jobs started; give a log of sacct")
+        raise InputError(f"{path}: does not tell when jobs started; give a log of sacct, or lsb.acct")
     found = []
     for row in jobs.tail(2 * MOST_ENDED).iter_rows(named=True):
         start_s = row["submit_s"] + row["logged_wait_s"]

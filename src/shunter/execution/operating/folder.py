@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from shunter.errors import InputError
 
+NEIGHBORS: Final = ("slurm", "lsf")
+"""The schedulers that an operation works beside."""
 FILE_MODE: Final = 0o640
 FOLDER_MODE: Final = 0o750
 

@@ -19,11 +19,15 @@ class Knob(str, Enum):
 
     SITE_FACTOR = "site_factor"
     NICE = "nice"
+    APS = "aps"
+    """LSF's administrators' part of a job's absolute priority."""
+    POSITION = "position"
+    """Whether it stands before jobs of its line that came earlier: 1, or 0 for the order in which they came."""
     NODES = "nodes"
     HOLD = "hold"
 
 
-NEUTRAL: Final[dict[Knob, Value]] = {Knob.SITE_FACTOR: 0, Knob.NICE: 0, Knob.NODES: "", Knob.HOLD: 0}
+NEUTRAL: Final[dict[Knob, Value]] = {knob: "" if knob == Knob.NODES else 0 for knob in Knob}
 """The value of a knob that neither a user nor an administrator has turned."""
 
 
@@ -39,8 +43,8 @@ class Neighbor(Protocol):
             SiteError: It does not answer, or its answer makes no sense.
         """
 
-    def knob(self) -> Knob:
-        """Returns what is turned to nudge a job; where one is refused, another."""
+    def knob(self, job: SiteJob) -> Knob | None:
+        """Returns what is turned to nudge a job; where one is refused, another. None: nothing can be."""
 
     def refuse(self, knob: Knob) -> None:
         """Says that a knob may not be turned here."""
@@ -48,8 +52,12 @@ class Neighbor(Protocol):
     def value(self, job: SiteJob, knob: Knob) -> Value | None:
         """Returns the present value of a job's knob; None: nobody knows."""
 
-    def look(self, knob: Knob) -> dict[int, Value]:
-        """Returns the present values of a knob, by the ids of jobs that wait: a last look before it is turned.
+    def look(self, knob: Knob, jobs: Sequence[SiteJob]) -> dict[int, SiteJob]:
+        """Returns jobs that still wait, by id, with the present value of a knob: a last look before it is turned.
+
+        Args:
+            knob: What is going to be turned.
+            jobs: Whose. Of a position, all that wait in their lines are told.
 
         Raises:
             SiteError: The scheduler does not answer, or its answer makes no sense.
@@ -61,7 +69,7 @@ class Neighbor(Protocol):
         Args:
             job: Of the latest reading.
             knob: What to turn.
-            value: What to turn it to.
+            value: What to turn it to; of a position, its place from the top, or below 0 from the bottom.
             mark: What the job's comment becomes; None: it stays.
         """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +20,8 @@ class Weighed:
     """As the scheduler has it now, with our nudge."""
     nudge: int
     """Ours, now."""
+    place: int = 0
+    """Where it stands among those of the same priority; then the lower id goes first."""
 
 
 def wanted_nudges(line: Sequence[Weighed], most: int, step: int, depth: int) -> dict[int, int]:
@@ -52,13 +54,13 @@ def _nudge(job: Weighed, goal: int) -> int:
 def _longest_falling(line: Sequence[Weighed], floor: int) -> list[bool]:
     """Returns which jobs are in the longest part of the line whose priorities fall already, and are above a floor.
 
-    Among equals the lower id goes first, as in Slurm.
+    Among equals the scheduler's own place counts, and then the lower id, as in Slurm.
     """
-    tails: list[tuple[int, int]] = []
+    tails: list[tuple[int, int, int]] = []
     ends: list[int] = []
     before: list[int] = []
     for place, job in enumerate(line):
-        key = (-job.priority, job.id)
+        key = (-job.priority, job.place, job.id)
         at = bisect_left(tails, key)
         if job.priority <= floor:
             before.append(-1)
@@ -107,3 +109,62 @@ def _anew(line: Sequence[Weighed], step: int, floor: int) -> list[int]:
         own = line[place].priority - line[place].nudge
         goals[place] = below = max(own, below + step)
     return goals
+
+
+def wanted_returns(
+    line: Sequence[int], came: Mapping[int, int], moved: Collection[int], back: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Returns the moves that bring jobs back to where they came: ids, with places from the bottom.
+
+    Args:
+        line: All jobs of a line as they stand, the first first.
+        came: The order in which they came.
+        moved: Those that stand before one that came earlier: they tell nothing of where others belong.
+        back: Those that go back, the latest first; one that is where it came is not moved.
+    """
+    standing, strange = list(line), set(moved)
+    moves = []
+    for job in back:
+        place = standing.index(job)
+        standing.remove(job)
+        later = (at for at, other in enumerate(standing) if other not in strange and came[other] > came[job])
+        goal = next(later, len(standing))
+        standing.insert(goal, job)
+        strange.discard(job)
+        if goal != place:
+            moves.append((job, len(standing) - goal))
+    return moves
+
+
+def overtakers(line: Sequence[int], came: Mapping[int, int]) -> set[int]:
+    """Returns those that stand before one that came earlier."""
+    found, earliest = set(), max(came.values(), default=0) + 1
+    for job in reversed(line):
+        if earliest < came[job]:
+            found.add(job)
+        earliest = min(earliest, came[job])
+    return found
+
+
+def wanted_moves(line: Sequence[int], wanted: Sequence[int], most: int, depth: int) -> list[tuple[int, int]]:
+    """Returns the moves that bring the first jobs of an order to stand in that order: ids, with places from the top.
+
+    A job is only ever moved up, and the front goes first, so that making some of the moves does no harm. Jobs that are
+    not in the order are not moved, but others may come to stand before them.
+
+    Args:
+        line: All jobs of a line as they stand, the first first.
+        wanted: Those that may be moved, in the order that is wanted.
+        most: How many places a job is moved up at most.
+        depth: How many come to stand in order.
+    """
+    standing, left = list(line), set(wanted)
+    moves = []
+    for job in wanted[:depth]:
+        place, first = standing.index(job), next(at for at, other in enumerate(standing) if other in left)
+        goal = max(first, place - most)
+        if goal < place:
+            standing.insert(goal, standing.pop(place))
+            moves.append((job, goal + 1))
+        left.discard(job)
+    return moves

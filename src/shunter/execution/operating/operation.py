@@ -11,15 +11,16 @@ from typing import Any, Final
 from shunter.errors import InputError
 from shunter.execution.operating.audit import Audit
 from shunter.execution.operating.breaker import Breaker
+from shunter.execution.operating.change import Change
 from shunter.execution.operating.configuration import SITE_ORDER, Configuration, Configured
 from shunter.execution.operating.ended_jobs import EndedJobs
 from shunter.execution.operating.folder import OperationFolder
-from shunter.execution.operating.hand import Change, Hand
+from shunter.execution.operating.hand import Hand
 from shunter.execution.operating.judge import Judge, Verdict, disagreement
 from shunter.execution.operating.modes import Mode
 from shunter.execution.operating.neighbor import Neighbor
 from shunter.execution.operating.picture import Picture, picture_of
-from shunter.execution.operating.site import Site, SiteError
+from shunter.execution.operating.site import Site, SiteError, SiteJob
 from shunter.execution.operating.status import Histogram, site_numbers, write_status
 from shunter.execution.operating.telling import scores_of, verdict_lines
 from shunter.execution.operating.undo_journal import UndoJournal
@@ -83,7 +84,7 @@ class Operation:
         self._is_woken = False
         self._is_warm = False
         self._latest: dict[str, Any] = {}
-        self._verdict: tuple[Verdict, list[int]] | None = None
+        self._verdict: tuple[Verdict, list[SiteJob]] | None = None
         # Nothing on the disk is believed: what an earlier process has left is undone before anything else is done.
         self._must_undo = len(self._journal) > 0
 
@@ -239,7 +240,7 @@ class Operation:
         self._audit.keep(picture)
         changes, masks = self._act(site, verdict)
         site_order = [job.id for job in site.candidates]
-        self._verdict = verdict, site_order
+        self._verdict = verdict, site.candidates
         self._latest = {"disagreement": disagreement(verdict.order, site_order), "decided_by": verdict.policy}
         return {
             "input_sha256": picture.sha256,

@@ -18,6 +18,7 @@ from shunter.execution.view import USUAL_TIME_S
 from shunter.model.cluster import Cluster, Node
 from shunter.model.fitting import can_ever_fit
 from shunter.model.schedule import Phase
+from shunter.model.site import PartitionRules, SiteRules
 from shunter.model.snapshot import LiveJob, Snapshot
 from shunter.model.workload import Workload
 
@@ -83,7 +84,8 @@ def picture_of(site: Site, ended: Sequence[SiteJob]) -> Picture:
     running = [_running(job, numbers, site) for job in site.jobs if job.state == State.RUNNING]
     placed = [row for row in running if row is not None]
     nodes, is_down = _nodes(site, placed)
-    cluster = Cluster.from_nodes(nodes, "site", mix=any(_mixes(row, nodes) for row in placed))
+    mix = any(_mixes(row, nodes) for row in placed)
+    cluster = Cluster.from_nodes(nodes, "site", mix=mix, rules=rules_of(site.tiers, nodes))
     waiting = [Row(job, Phase.WAITING, _asked(job, site)) for job in site.candidates]
     fits, unfit = _fitting(waiting, site.now_s, cluster)
     rows = [*_with_devices(placed, site, nodes), *fits, *(Row(job, Phase.COMPLETED, _had(job)) for job in ended)]
@@ -92,6 +94,12 @@ def picture_of(site: Site, ended: Sequence[SiteJob]) -> Picture:
     snapshot = _snapshot(rows, site.now_s, is_down)
     digest = _digest(workload, cluster, snapshot)
     return Picture(site, tuple(rows), workload, cluster, snapshot, digest, unfit)
+
+
+def rules_of(tiers: Mapping[str, int], nodes: Sequence[Node]) -> SiteRules:
+    """Returns the rules that make jobs of one partition stand before those of another; empty where all are alike."""
+    known = {name for node in nodes for name in node.partitions}
+    return SiteRules({name: PartitionRules(tier=tier) for name, tier in tiers.items() if name in known})
 
 
 def _mixes(row: Row, nodes: Sequence[Node]) -> bool:

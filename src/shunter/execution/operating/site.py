@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -25,7 +25,7 @@ class SiteJob:
 
     id: int
     address: str
-    """How commands name exactly this record, never others of its array: ``12``, ``12_3``, ``12_[4-9]``."""
+    """How commands name exactly this record, never others of its array: ``12``, ``12_3``, ``12_[4-9]``, ``12[3]``."""
     state: State
     submit_s: float
     cores: int
@@ -55,9 +55,19 @@ class SiteJob:
     account: str = ""
     qos: str = ""
     priority: int = 0
+    place: int = 0
+    """Where it stands in the scheduler's own order, if that does not follow from priorities and ids alone."""
+    line: str = ""
+    """The line that it stands in: nudges order the jobs of one line, and never one line against another."""
     nice: int = 0
     site_factor: int | None = None
     """None: nobody knows."""
+    aps: int | str | None = None
+    """What administrators add to its absolute priority; 0: nothing, a text: more than a whole number."""
+    is_moved: bool | None = None
+    """Whether it stands before a job of its line that came earlier; None: the line is not ordered by coming."""
+    came: int = 0
+    """Which of its line's jobs it is by coming: 0 came first."""
     own_nodes: str = ""
     """Nodes, or features of nodes, that it asks for or excludes."""
     required_nodes: str = ""
@@ -94,6 +104,8 @@ class Site:
     """How long reading took."""
     is_memory_shared: bool = True
     """Whether the scheduler gives memory to jobs, so that they can be short of it."""
+    tiers: Mapping[str, int] = field(default_factory=dict)
+    """Partitions whose jobs stand before all jobs of those with a lower number."""
 
     @property
     def pending(self) -> list[SiteJob]:
@@ -104,7 +116,7 @@ class Site:
     def candidates(self) -> list[SiteJob]:
         """Those that only wait for room or for their turn, in the scheduler's own order."""
         found = [job for job in self.jobs if job.state == State.PENDING and not job.barrier]
-        return sorted(found, key=lambda job: (-job.priority, job.id))
+        return sorted(found, key=lambda job: (job.place, -job.priority, job.id))
 
 
 class SiteError(Exception):

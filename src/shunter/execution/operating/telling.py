@@ -7,12 +7,13 @@ from typing import Final
 
 from shunter.execution.operating.judge import Verdict, disagreement
 from shunter.execution.operating.picture import Picture
+from shunter.execution.operating.site import SiteJob
 
 LISTED: Final = 10
 """How many jobs are told to people."""
 
 
-def verdict_lines(scheduler: str, decided: tuple[Verdict, list[int]] | None) -> list[str]:
+def verdict_lines(scheduler: str, decided: tuple[Verdict, list[SiteJob]] | None) -> list[str]:
     """Returns what people who look once are told.
 
     Args:
@@ -21,11 +22,13 @@ def verdict_lines(scheduler: str, decided: tuple[Verdict, list[int]] | None) -> 
     """
     if decided is None:
         return ["Nobody waits for room or for a turn alone: there is nothing to decide"]
-    verdict, order = decided
+    verdict, jobs = decided
+    order, names = [job.id for job in jobs], {job.id: job.address or str(job.id) for job in jobs}
     swapped = f"{disagreement(verdict.order, order):.0%} of pairs the other way round"
-    starts = [f"{id} on {','.join(nodes)}" for id, nodes in verdict.starts.items()]
+    ours = [names[id] for id in verdict.order]
+    starts = [f"{names[id]} on {','.join(nodes)}" for id, nodes in verdict.starts.items()]
     return [
-        f"{scheduler} has {_listed(order)}; {verdict.policy} has {_listed(verdict.order)} ({swapped})",
+        f"{scheduler} has {_listed(list(names.values()))}; {verdict.policy} has {_listed(ours)} ({swapped})",
         f"{verdict.policy} would start now: {_listed(starts) or 'nobody'}",
     ]
 

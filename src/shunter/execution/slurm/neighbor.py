@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 from shunter.execution.operating.neighbor import NEUTRAL, Knob, Value
+from shunter.execution.operating.programs import SpeaksByPrograms
 from shunter.execution.operating.site import Site, SiteError, SiteJob, SiteNode, State
 from shunter.execution.slurm.json_reading import jobs_of_json, nodes_of_json
 from shunter.execution.slurm.programs import Programs
@@ -20,14 +21,20 @@ _MARK: Final = re.compile(r"[a-z]*")
 _FIELDS: Final = {Knob.SITE_FACTOR: "SiteFactor", Knob.NICE: "Nice", Knob.NODES: "ReqNodeList"}
 
 
-class Slurm:
+class Slurm(SpeaksByPrograms):
     """Speaks to one Slurm by its programs."""
 
     name = "slurm"
 
-    def __init__(self, programs: Programs) -> None:
-        self._programs = programs
-        self._has_json: bool | None = None
+    def __init__(self, programs: Programs, *, has_json: bool | None = None) -> None:
+        """Names the programs.
+
+        Args:
+            programs: Slurm's.
+            has_json: Whether they answer as JSON; None: the first answer shows it.
+        """
+        super().__init__(programs)
+        self._has_json = has_json
         self._is_memory_shared: bool | None = None
         self._refused: set[Knob] = set()
 
@@ -48,7 +55,7 @@ class Slurm:
             jobs = [replace(job, site_factor=factors.get(job.id)) for job in jobs]
         return Site(now_s, tuple(jobs), tuple(nodes), time.monotonic() - began, self._is_memory_shared)
 
-    def knob(self) -> Knob:
+    def knob(self, job: SiteJob) -> Knob:
         """Returns what is turned to nudge: the site factor, or nice where that is refused."""
         return Knob.NICE if Knob.SITE_FACTOR in self._refused else Knob.SITE_FACTOR
 
@@ -62,22 +69,24 @@ class Slurm:
             return int(job.state == State.PENDING and job.priority == 0)
         return {Knob.SITE_FACTOR: job.site_factor, Knob.NICE: job.nice, Knob.NODES: job.required_nodes}[knob]
 
-    def look(self, knob: Knob) -> dict[int, Value]:
-        """Returns the present values of a knob, by the ids of jobs that wait.
+    def look(self, knob: Knob, jobs: Sequence[SiteJob]) -> dict[int, SiteJob]:
+        """Returns jobs that still wait, by id, with the present value of a knob.
 
         Raises:
             SiteError: Slurm does not answer, or its answer makes no sense.
         """
         if knob == Knob.SITE_FACTOR:
-            return dict(self._site_factors())
+            factors = self._site_factors()
+            return {job.id: replace(job, site_factor=factors[job.id]) for job in jobs if job.id in factors}
         printed = self._print("squeue", "--noheader", "--all", "--array", "--states=PENDING", "--format", "%A %Q %y %n")
-        found: dict[int, Value] = {}
+        asked, found = {job.id: job for job in jobs}, {}
         for line in printed.decode(errors="replace").splitlines():
             match = re.fullmatch(r"(\d+) (\d+) (-?\d+) ?(\S*)\s*", line)
             if match is None:
                 raise SiteError(f"squeue printed {line[:60]!r}; expected a job, its priority, its nice and its nodes")
-            values = {Knob.HOLD: int(match[2] == "0"), Knob.NICE: int(match[3]), Knob.NODES: match[4]}
-            found[int(match[1])] = values[knob]
+            if job := asked.get(int(match[1])):
+                present = replace(job, state=State.PENDING, priority=int(match[2]), nice=int(match[3]))
+                found[job.id] = replace(present, required_nodes=match[4])
         return found
 
     def commands(self, job: SiteJob, knob: Knob, value: Value, mark: str | None) -> list[list[str]]:
@@ -98,18 +107,6 @@ class Slurm:
             return [hold, update, release]
         return [update]
 
-    def run(self, words: Sequence[str]) -> None:
-        """Runs one command that changes something.
-
-        Raises:
-            SiteError: It fails, or takes too long.
-        """
-        self._programs.run(words)
-
-    def usage(self) -> dict[str, Any]:
-        """Returns how often each program was run, and what that took."""
-        return {name: asdict(spent) for name, spent in sorted(self._programs.usage.items())}
-
     def _jobs_and_nodes(self, now_s: float) -> tuple[list[SiteJob], list[SiteNode]]:
         """Returns jobs and nodes; what the first answer shows to work is what is asked from then on."""
         if self._has_json is not False:
@@ -126,9 +123,6 @@ class Slurm:
         nodes = nodes_of_text(self._print("sinfo", *node_arguments()))
         self._has_json = False
         return told, nodes
-
-    def _print(self, program: str, *arguments: str) -> bytes:
-        return self._programs.run(self._programs.words(program, *arguments))
 
     def _site_factors(self) -> dict[int, int]:
         """Returns the site factors of jobs that wait; a job in two partitions is told twice, with one factor."""

@@ -32,9 +32,10 @@ _LIMITS: Final = {
 }
 """The limits that stand in a line above their values, with what a value looks like."""
 _NAMED: Final = re.compile(
-    r"(USERS|HOSTS|RUN_WINDOWS?|DISPATCH_WINDOWS?|USER_SHARES|SCHEDULING POLICIES|RES_REQ|PREEMPTION):\s*(.*)"
+    r"(USERS|HOSTS|RUN_WINDOWS?|DISPATCH_WINDOWS?|USER_SHARES|SCHEDULING POLICIES|RES_REQ|PREEMPTION|QUEUE_GROUP):"
+    r"\s*(.*)"
 )
-_POLICIES: Final = ("FAIRSHARE", "BACKFILL", "EXCLUSIVE")
+_POLICIES: Final = ("FAIRSHARE", "BACKFILL", "EXCLUSIVE", "APS_PRIORITY")
 
 
 def recognizes(source: Source) -> bool:

@@ -37,6 +37,7 @@ _LEFT: Final = {
     "hjob_limit": _SLOTS_WHY,
     "exclusive": "lets jobs ask for whole hosts; the log's column exclusive says which do",
     "preemption": "no job is stopped for another",
+    **dict.fromkeys(("aps_priority", "queue_group"), "jobs are ordered as they come, or by fair share"),
     "slot_reserve": "which jobs hold reservations is what --dispatch says",
     "resource_reserve": "which jobs hold reservations is what --dispatch says",
     "job_accept_interval": "jobs start without a pause between them",

@@ -1,4 +1,4 @@
-"""An operation beside a real Slurm, for tests."""
+"""An operation beside a scheduler, for tests."""
 
 from __future__ import annotations
 
@@ -6,28 +6,26 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from shunter.execution.operating.configuration import Configured
 from shunter.execution.operating.folder import OperationFolder
 from shunter.execution.operating.modes import Mode
+from shunter.execution.operating.neighbor import Neighbor
 from shunter.execution.operating.operation import Operation
 from shunter.execution.operating.undoing import undo_all
-from shunter.execution.slurm.neighbor import Slurm
-from shunter.execution.slurm.programs import Programs
-from tests.execution.slurm.real_slurm import RealSlurm
 
 
 class Beside:
     """An operation in this process, or one of its own, with a folder of its own."""
 
-    def __init__(self, slurm: RealSlurm, path: Path) -> None:
-        self.slurm = slurm
+    def __init__(self, neighbor: Neighbor, environment: Mapping[str, str], path: Path) -> None:
+        self.neighbor, self._environment = neighbor, environment
         self.folder = OperationFolder(path / "state")
         self.config = path / "operate.toml"
         self.said: list[str] = []
-        self.neighbor = Slurm(Programs(timeout_s=3))
         self.process: subprocess.Popen[str] | None = None
 
     def make(
@@ -49,11 +47,18 @@ class Beside:
         """Starts a process of its own."""
         patient = self.folder.path.with_suffix(".toml")
         patient.write_text("deadline_s = 30\n", encoding="utf-8")
-        told = ["operate", "slurm", "--policy=sjf", f"--mode={mode}", f"--state={self.folder.path}", "--period=0.3"]
+        told = [
+            "operate",
+            self.neighbor.name,
+            "--policy=sjf",
+            f"--mode={mode}",
+            f"--state={self.folder.path}",
+            "--period=0.3",
+        ]
         told.append(f"--config={patient}")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "shunter", *told, *words],
-            env=self.slurm.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> str:
@@ -77,3 +82,9 @@ class Beside:
         changes, left = undo_all(self.folder, self.neighbor, is_dry=False, tell=self.said.append)
         assert left == 0
         return len(changes)
+
+    def close(self) -> None:
+        """Ends the process if it still runs."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()

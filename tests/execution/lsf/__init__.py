@@ -1,0 +1,1 @@
+"""Tests beside an emulated LSF, and of what LSF prints."""

@@ -1,0 +1,204 @@
+"""An LSF that is down, hangs, is slow, or talks nonsense: the breaker opens, nothing is lost, and it goes on."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from shunter.execution.lsf.neighbor import Lsf
+from shunter.execution.lsf.programs import Programs
+from shunter.execution.operating.operation import Operation
+from tests.execution.lsf.emulation import EmulatedLsf
+from tests.execution.operating.beside import Beside
+
+
+def _recovers(beside: Beside, operation: Operation) -> bool:
+    operation.cycle()
+    return bool(beside.status()["up"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("hang", "did not answer within 2 s"),
+        ("down", "did not answer within 2 s: LSF is down. Please wait ..."),
+        ("dead", "failed (255): Cannot connect to LSF. Please wait ... batch daemon is not responding"),
+    ],
+)
+def test_an_lsf_that_does_not_answer_opens_the_breaker_and_is_found_again(
+    lsf: EmulatedLsf, beside: Beside, kind: str, said: str
+) -> None:
+    nine, one = lsf.crowd(9, 1)
+    operation = beside.make(most_failures=2, probe_s=0.2, most_period_s=8.0, period_s=1.0)
+    operation.cycle()
+    assert lsf.line() == [one, nine]
+    held = len(operation._journal)
+    beside.neighbor._programs.timeout_s = 2.0  # type: ignore[attr-defined]
+    lsf.trouble(kind)
+    for _ in range(3):
+        operation.cycle()
+    told = beside.status()
+    assert told["scheduler_breaker_open"]
+    assert told["up"] == 0
+    assert told["failed_reads"] == 2
+    assert said in told["last_failed_read"]
+    assert told["held"] == held, "what is held is not forgotten"
+    lsf.mend()
+    beside.neighbor._programs.timeout_s = 20.0  # type: ignore[attr-defined]
+    time.sleep(0.2)
+    lsf.wait(lambda: _recovers(beside, operation), "a cycle that works")
+    assert not beside.status()["scheduler_breaker_open"]
+    assert lsf.line() == [one, nine]
+    assert beside.undo() == held
+    assert lsf.line() == [nine, one]
+
+
+def test_an_lsf_that_comes_back_while_a_program_waits_is_read(lsf: EmulatedLsf, beside: Beside) -> None:
+    lsf.crowd(9, 1)
+    lsf.trouble("down", "bjobs")
+    back = threading.Timer(0.5, lsf.mend)
+    back.start()
+    operation = beside.make("observe")
+    operation.cycle()
+    back.join()
+    assert operation.tally.failed_reads == 0
+    assert len(beside.audit()[-1]["candidates"]) == 2
+
+
+def test_a_slow_lsf_is_asked_less_often(lsf: EmulatedLsf, beside: Beside) -> None:
+    lsf.crowd(9)
+    operation = beside.make("observe", period_s=1.0, slow_s=0.3, most_period_s=3.0)
+    lsf.trouble("slow", "bhosts", seconds=0.4)
+    operation.cycle()
+    assert beside.status()["period_seconds"] == 2.0
+    operation.cycle()
+    assert beside.status()["period_seconds"] == 3.0
+
+
+@pytest.mark.parametrize(
+    ("program", "nonsense"),
+    [
+        ("bjobs", "{"),
+        ("bjobs", '{"COMMAND": "bjobs", "JOBS": 1, "RECORDS": [{"JOBID": "12; rm -rf /", "STAT": "PEND"}]}'),
+        ("bjobs", '{"COMMAND": "bjobs", "JOBS": 1, "RECORDS": [{"JOBID": "0"}]}'),
+        ("bjobs", '{"COMMAND": "bjobs", "JOBS": 1, "RECORDS": [{"STAT": "RUN"}]}'),
+        ("bjobs", '{"COMMAND": "bjobs", "JOBS": 2, "RECORDS": [{"JOBID": "5"}, {"JOBID": "5"}]}'),
+        ("bjobs", '{"RECORDS": 7}'),
+        ("bjobs", "Segmentation fault\n"),
+        ("bhosts", '{"COMMAND": "bhosts", "HOSTS": 0, "RECORDS": []}'),
+        ("bhosts", "\x00\x01\x02"),
+        ("bqueues", '{"COMMAND": "bqueues"}'),
+    ],
+)
+def test_nonsense_changes_nothing_and_is_counted(lsf: EmulatedLsf, beside: Beside, program: str, nonsense: str) -> None:
+    lsf.crowd(9, 1)
+    operation = beside.make("observe")
+    operation.cycle()
+    lsf.trouble("garbage", program, text=nonsense)
+    operation.cycle()
+    assert operation.tally.failed_reads == 1
+    assert lsf.changes() == []
+    lsf.mend()
+    operation.cycle()
+    assert beside.status()["up"] == 1
+
+
+def test_an_answer_without_jobs_makes_nothing_forgotten(lsf: EmulatedLsf, beside: Beside) -> None:
+    nine, one = lsf.crowd(9, 1)
+    operation = beside.make()
+    operation.cycle()
+    assert lsf.line() == [one, nine]
+    lsf.trouble("refuse", "bjobs", text="No job found")
+    operation.cycle()
+    assert operation.tally.failed_reads == 0, "an empty queue is no failure"
+    assert beside.undo() == 0
+    lsf.mend()
+    assert beside.undo() == 1
+    assert not any(job.admin for job in lsf.jobs())
+    for id in (nine, one):
+        lsf.run("bkill", str(id))
+    operation = beside.make("observe")
+    operation.cycle()
+    assert operation._journal.all == [], "a job that has ended is not looked after any more"
+
+
+def test_a_command_that_is_refused_is_told_and_the_rest_is_left(lsf: EmulatedLsf, beside: Beside) -> None:
+    lsf.crowd(9, 8, 7, 6, 5, 4, 3)
+    lsf.trouble("refuse", "bmod", text="User permission denied")
+    operation = beside.make()
+    operation.cycle()
+    assert len(lsf.calls("bmod")) == 3
+    assert operation.tally.changes == 0
+    assert any("User permission denied" in line for line in beside.said)
+    lsf.mend()
+    operation.cycle()
+    assert operation.tally.changes > 3
+    beside.undo()
+    assert not any(job.admin for job in lsf.jobs())
+
+
+def test_a_job_that_is_always_refused_does_not_keep_others_from_their_turn(lsf: EmulatedLsf, beside: Beside) -> None:
+    jobs = lsf.crowd(9, 9, 9, 9, 9, 1, 2, 3, 4)
+    refused, last = jobs[5:8], jobs[8]
+    real = (lsf.programs / "bmod").read_text()
+    cases = "|".join(map(str, refused))
+    refuse = f'for last; do :; done; case "$last" in {cases}) echo "Bad job" >&2; exit 255;; esac'
+    (lsf.programs / "bmod").write_text(real.replace("#!/bin/sh\n", f"#!/bin/sh\n{refuse}\n"))
+    operation = beside.make()
+    for _ in range(4):
+        operation.cycle()
+    assert beside.audit()[-1]["masked"] == {str(id): "changing it failed 3 times" for id in refused}
+    assert lsf.line()[0] == last
+    beside.undo()
+    assert not any(job.admin for job in lsf.jobs())
+
+
+def test_a_host_that_goes_and_a_queue_that_stops_are_seen(lsf: EmulatedLsf, beside: Beside) -> None:
+    nine, one = lsf.crowd(9, 1)
+    operation = beside.make("observe")
+    operation.cycle()
+    lsf.run("badmin", "qinact", "normal")
+    lsf.run("badmin", "hclose", "host2")
+    operation.cycle()
+    assert set(beside.audit()[-1]["masked"].values()) == {"The queue is inactivated by the administrator"}
+    site = beside.neighbor.read(with_knobs=False)
+    assert {node.name: node.is_closed for node in site.nodes} == {"host1": False, "host2": True, "host3": False}
+    assert [job.id for job in site.pending] == [nine, one]
+
+
+def test_without_json_the_same_is_read_from_text(lsf: EmulatedLsf, beside: Beside) -> None:
+    lsf.crowd(9, 1)
+    lsf.submit("-n", "2", "-R", "rusage[mem=2000] span[hosts=1]", "-sp", "70", minutes=2)
+    lsf.submit("-J", "many[1-2]", "-H")
+    lsf.submit(queue="plain")
+    by_json = beside.neighbor.read(with_knobs=True)
+    lsf.set(is_old=True)
+    beside.neighbor = Lsf(Programs(str(lsf.programs)))
+    by_text = beside.neighbor.read(with_knobs=True)
+    assert by_text.nodes == by_json.nodes
+    assert by_text.tiers == by_json.tiers
+    same = ["address", "array", "state", "barrier", "requested_s", "cores", "nodes", "is_on_one_node", "memory_mb"]
+    same += ["partitions", "user", "priority", "place", "line", "aps", "is_moved", "allocation", "submit_s", "account"]
+    of_text = {job.id: [getattr(job, name) for name in same] for job in by_text.jobs}
+    assert of_text == {job.id: [getattr(job, name) for name in same] for job in by_json.jobs}
+    operation = beside.make("enforce", users=("ann",))
+    operation.cycle()
+    assert operation.tally.changes > 0
+    # Which hosts a user asked for is not told there: nobody is bound.
+    assert not any(call.startswith("bmod -m") for call in lsf.changes())
+    beside.undo()
+    assert not any(job.admin for job in lsf.jobs())
+
+
+def test_one_form_can_be_told(lsf: EmulatedLsf, beside: Beside) -> None:
+    lsf.crowd(9)
+    Lsf(Programs(str(lsf.programs)), has_json=False).read(with_knobs=False)
+    assert not any("-json" in call for call in lsf.calls("bjobs"))
+    lsf.set(is_old=True)
+    operation = Operation(
+        Lsf(Programs(str(lsf.programs)), has_json=True), beside.make("observe")._configured, beside.folder, tell=print
+    )
+    operation.cycle()
+    assert operation.tally.failed_reads == 1
