@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import threading
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,26 @@ def test_text_of_squeue_and_sinfo_is_decided_on(talk: Talk) -> None:
     sinfo = BETWEEN.join(str(node.get(name, "N/A")) for name in NODE_CELLS)
     told = talk.decide({"format": "slurm-text", "squeue": "\n".join(cells), "sinfo": sinfo, "now_s": 200_000})
     assert (told["order"], told["starts"]) == ([2], [])
+
+
+def test_what_lsf_prints_is_decided_on_as_text_and_as_objects(talk: Talk) -> None:
+    hosts = "HOST_NAME STATUS JL/U MAX NJOBS RUN SSUSP USUSP RSV\nn1 ok - 8 6 6 0 0 0\n"
+    common = {"USER": "ann", "QUEUE": "normal", "SUBMIT_TIME": "Jan  2 10:00:00 2026", "RUNTIMELIMIT": "60.0"}
+    runs = {"STAT": "RUN", "NREQ_SLOT": "6", "EXEC_HOST": "6*n1", "START_TIME": "Jan  2 10:00:30 2026"}
+    waits = {"STAT": "PEND", "PEND_REASON": "New job is waiting for scheduling;"}
+    jobs = [
+        {**common, **runs, "JOBID": "7"},
+        {**common, **waits, "JOBID": "8", "NREQ_SLOT": "4", "RUNTIMELIMIT": "10.0"},
+        {**common, **waits, "JOBID": "9", "NREQ_SLOT": "2", "RUNTIMELIMIT": "5.0"},
+    ]
+    bjobs = {"COMMAND": "bjobs", "JOBS": len(jobs), "RECORDS": jobs}
+    snapshot = {"format": "lsf", "bjobs": bjobs, "bhosts": hosts, "now_s": datetime(2026, 1, 2, 11).timestamp()}
+    told = talk.decide(snapshot)
+    assert (told["order"], [one["job_id"] for one in told["starts"]]) == ([9, 8], [9])
+    again = talk.decide({**snapshot, "bjobs": json.dumps(bjobs)})
+    assert again["order"] == told["order"]
+    refused = talk.post("/v1/decide", {"policy": "sjf", "snapshot": {**snapshot, "bjobs": 3}}).error
+    assert "bjobs is neither a text nor an object" in refused
 
 
 def test_every_format_is_named_in_the_error_for_an_unknown_one(talk: Talk) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,6 +15,7 @@ import numpy as np
 
 from shunter.checks import check_name, number
 from shunter.errors import InputError
+from shunter.execution.lsf.reading import Texts, site_of
 from shunter.execution.operating.ended_jobs import EndedJobs
 from shunter.execution.operating.picture import picture_of
 from shunter.execution.operating.site import Site, SiteError, SiteJob, SiteNode
@@ -36,6 +38,18 @@ STATE: Final = "shunter"
 
 UNFIT: Final = "it would not fit though all jobs had ended"
 """Why nothing is decided on a job that is larger than what there is."""
+
+_LSF_TEXTS: Final = {
+    "bjobs": "jobs",
+    "bhosts": "hosts",
+    "bqueues": "queues",
+    "bqueues_long": "long_queues",
+    "lshosts": "lists",
+    "lshosts_gpu": "gpus",
+    "bmgroup": "groups",
+    "bjobs_aps": "aps",
+}
+"""What requests call LSF's answers, and what a reading does."""
 
 Content = Mapping[str, Any]
 Reader = Callable[[Content, Mapping[str, "Cluster"]], Held]
@@ -85,11 +99,26 @@ def _slurm_text(content: Content, clusters: Mapping[str, Cluster]) -> Held:
     return _of_site(content, now_s, jobs_of_text(answers[0].encode(), now_s), nodes_of_text(answers[1].encode()))
 
 
-def _checked(content: Content) -> float:
+def _lsf(content: Content, clusters: Mapping[str, Cluster]) -> Held:
+    now_s = _checked(content, ("bjobs", "bhosts"), tuple(_LSF_TEXTS)[2:])
+    texts = {_LSF_TEXTS[name]: _printed(name, content[name]) for name in _LSF_TEXTS if name in content}
+    return _held(site_of(Texts(**texts), now_s))
+
+
+def _printed(name: str, answer: object) -> bytes:
+    """Returns what a program printed, given as text or, of JSON, as the object itself."""
+    if isinstance(answer, str):
+        return answer.encode()
+    if isinstance(answer, dict):
+        return json.dumps(answer).encode()
+    raise InputError(f"{WHERE}: {name} is neither a text nor an object; send what the program prints")
+
+
+def _checked(content: Content, needed: tuple[str, ...] = ("squeue", "sinfo"), others: tuple[str, ...] = ()) -> float:
     """Returns the time of a reading, having checked its keys."""
     for name in content:
-        check_name("field", name, ("squeue", "sinfo", "now_s", "memory_shared"), where=f"{WHERE}: ")
-    for name in ("squeue", "sinfo"):
+        check_name("field", name, (*needed, *others, "now_s", "memory_shared"), where=f"{WHERE}: ")
+    for name in needed:
         if name not in content:
             raise InputError(f"{WHERE}: {name} is missing; send what both programs print")
     if not isinstance(content.get("memory_shared", True), bool):
@@ -100,7 +129,10 @@ def _checked(content: Content) -> float:
 def _of_site(content: Content, now_s: float, jobs: list[SiteJob], nodes: list[SiteNode]) -> Held:
     if not nodes:
         raise InputError(f"{WHERE}: sinfo tells of no nodes")
-    site = Site(now_s, tuple(jobs), tuple(nodes), is_memory_shared=bool(content.get("memory_shared", True)))
+    return _held(Site(now_s, tuple(jobs), tuple(nodes), is_memory_shared=bool(content.get("memory_shared", True))))
+
+
+def _held(site: Site) -> Held:
     picture = picture_of(site, EndedJobs(None).see(site))
     row_of = {row.job.id: place for place, row in enumerate(picture.rows)}
     masked: dict[JobId, str] = {job.id: job.barrier for job in site.pending if job.barrier}
@@ -109,5 +141,5 @@ def _of_site(content: Content, now_s: float, jobs: list[SiteJob], nodes: list[Si
     return Held(State(picture.workload, picture.cluster, picture.snapshot), own, masked)
 
 
-READERS: Final[dict[str, Reader]] = {STATE: _state, "slurm": _slurm_json, "slurm-text": _slurm_text}
+READERS: Final[dict[str, Reader]] = {STATE: _state, "slurm": _slurm_json, "slurm-text": _slurm_text, "lsf": _lsf}
 """By the name of the format."""
