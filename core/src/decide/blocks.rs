@@ -225,7 +225,9 @@ impl BlockPolicy {
         }
         let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let priority = scaled(rows.iter().map(|row| row.priority).collect());
-        let mut simulation = self.simulation(&rows, now_ms)?;
+        // The log begins with the first job of which anything is told.
+        let told_ms = blocks.submit_ms.iter().chain(runs.submit_ms).min().copied();
+        let mut simulation = self.simulation(&rows, now_ms, told_ms.unwrap_or(now_ms).min(now_ms))?;
         let mut turns = Turns::default();
         let mut add = |job: u32| match (turns.blocks.last_mut(), rows[job as usize].block) {
             (Some((last, times)), block) if *last == block => *times += 1,
@@ -268,6 +270,11 @@ impl BlockPolicy {
         for job in 0..runs.submit_ms.len() {
             add_run(&mut rows, &mut taken, runs, job, now_ms)?;
         }
+        if self.learned.is_none() && self.config.policy != Policy::FairShare {
+            // Who runs, and since when, does not matter to an order: what is taken does.
+            rows.clear();
+            taken.fill([0; 2]);
+        }
         self.make_room(&taken)?;
         let cluster = self.told()?;
         for (host, (node, (taken, free))) in (0..).zip(cluster.nodes.iter().zip(taken.iter().zip(&self.free))) {
@@ -294,9 +301,9 @@ impl BlockPolicy {
         self.build(totals)
     }
 
-    fn simulation(&self, rows: &[Row], now_ms: i64) -> Result<Simulation, String> {
+    fn simulation(&self, rows: &[Row], now_ms: i64, origin_ms: i64) -> Result<Simulation, String> {
         let jobs = table(rows)?;
-        let config = Config { origin_ms: rows[0].submit_ms, ..self.config.clone() };
+        let config = Config { origin_ms, ..self.config.clone() };
         let given: Vec<f64> = match config.policy {
             // The highest priority first.
             Policy::Given => rows.iter().map(|row| if row.priority.is_nan() { 0.0 } else { -row.priority }).collect(),

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "guard.h"
 #include "world.h"
 
 static void print_try(const Bucket *bucket, const Job *started) {
@@ -195,5 +196,6 @@ int main(int count, char **words) {
         obey();
     plugin_unload();
     world_free();
+    printf("forbidden %d\n", guard_forbidden());
     return 0;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "guard.h"
+
 World world;
 Plugin plugin;
 uint64_t spent_ns;
@@ -180,6 +182,7 @@ static void dispatch(char *queue, OnTry on_try) {
 void world_cycle(OnTry on_try) {
     char done[64][NAME];
     size_t count = 0;
+    guard_enter();
     TIMED(plugin.pre_proc(NULL));
     TIMED(plugin.match_limit(NULL));
     match();
@@ -192,6 +195,7 @@ void world_cycle(OnTry on_try) {
         dispatch(done[count - 1], on_try);
     }
     TIMED(plugin.post_proc(NULL));
+    guard_leave();
 }
 
 void world_free(void) {

@@ -100,6 +100,8 @@ static int configure(const Settings *settings, ShunterConfig *config, uint64_t h
     config->reservation_depth = 1;
     config->keep_progress = 1;
     config->scan_depth = settings->scan_depth;
+    config->reserve_by_estimate = settings->reserve_by_estimate;
+    config->seed = settings->seed;
     config->missing_request_ms = milliseconds(settings->missing_request_s);
     config->max_wait_ms = milliseconds(settings->max_wait_s);
     config->mtbf_ms = config->mttr_ms = SHUNTER_UNKNOWN;

@@ -31,6 +31,9 @@ static struct Told {
 /* The core looks at so many waiting jobs at most: there are no more turns. */
 enum { MOST_TURNS = 20000 };
 
+/* What is left of the budget in hundredths, for deciding; the rest is for finding the blocks that were decided on. */
+enum { DECIDING_SHARE = 75, ALL = 100 };
+
 static int make_room(void **column, size_t wanted, size_t size) {
     void *grown = realloc(*column, wanted * size);
     if (grown == NULL) return -1;
@@ -116,7 +119,7 @@ static void ask(const Advice *advice, INT_JobList *list) {
         hosts_tell(advice->blocks) == SHUNTER_OK) {
         ShunterBlocks blocks = {told.count,     told.slots,        told.memory_mb, told.pending,
                                 told.submit_ms, told.requested_ms, told.user,      told.priority};
-        left_us = cycle_left_us(100);
+        left_us = cycle_left_us(DECIDING_SHARE);
         status = left_us == 0 ? SHUNTER_TIMEOUT
                               : shunter_blocks_order(advice->blocks, &blocks, &runs, wall_clock_ms(), left_us,
                                                      plan.block, plan.times, MOST_TURNS, &plan.count, &complete);
@@ -124,7 +127,7 @@ static void ask(const Advice *advice, INT_JobList *list) {
     if (status != SHUNTER_OK) plan.count = 0;
     if (status == SHUNTER_OK && !complete) cycle_cut();
     /* A learned policy has stopped in time, with what it had decided. Any other order that is late is none. */
-    if (status == SHUNTER_OK && (complete ? cycle_left_us(100) == 0 : plan.count == 0)) {
+    if (status == SHUNTER_OK && (complete ? cycle_left_us(ALL) == 0 : plan.count == 0)) {
         plan.count = 0;
         status = SHUNTER_TIMEOUT;
     }
@@ -158,7 +161,7 @@ static int is_listed(const INT_JobBlock *wanted, INT_JobList *list) {
 static INT_JobBlock *planned(INT_JobList *list) {
     while (plan.next < plan.count) {
         INT_JobBlock *block = told.address[plan.block[plan.next]];
-        if (cycle_left_us(100) == 0) {
+        if (cycle_left_us(ALL) == 0) {
             /* To look for blocks takes time, too. */
             plan.count = 0;
             cycle_cut();

@@ -78,6 +78,7 @@ static int set(Settings *settings, const char *key, const char *value) {
         return set_numbers(settings->estimate_parameters, &settings->estimate_parameter_count, value);
     if (strcmp(key, "size_by") == 0) return set_text(settings->size_by, TEXT, value);
     if (strcmp(key, "missing_request_s") == 0) return set_number(&settings->missing_request_s, value, 1, 1e9);
+    if (strcmp(key, "reserve_by") == 0) return set_flag(&settings->reserve_by_estimate, value, "requested", "estimate");
     if (strcmp(key, "max_wait_s") == 0) return set_number(&settings->max_wait_s, value, 0, 1e9);
     if (strcmp(key, "checkpoint") == 0) return set_text(settings->checkpoint, PATH_TEXT, value);
     if (strcmp(key, "placement") == 0) return set_text(settings->placement, TEXT, value);
@@ -94,6 +95,10 @@ static int set(Settings *settings, const char *key, const char *value) {
     }
     if (strcmp(key, "scan_depth") == 0) {
         if ((status = set_number(&number, value, 1, 4e9)) == 0) settings->scan_depth = (uint32_t)number;
+        return status;
+    }
+    if (strcmp(key, "seed") == 0) {
+        if ((status = set_number(&number, value, 0, 9e15)) == 0) settings->seed = (uint64_t)number;
         return status;
     }
     if (strcmp(key, "breaker_failures") == 0) {

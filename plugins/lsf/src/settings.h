@@ -17,6 +17,8 @@ typedef struct Settings {
     size_t estimate_parameter_count;
     char size_by[TEXT];
     double missing_request_s;   /* what stands in for a run limit that a job lacks */
+    int reserve_by_estimate;    /* reservations go by the estimate, not by the run limit */
+    uint64_t seed;              /* of everything random */
     uint32_t scan_depth;        /* how many jobs an order that moves with time looks at */
     double max_wait_s;          /* the guard against starvation; below 0: none */
     char checkpoint[PATH_TEXT]; /* the folder of a policy that picks jobs, or empty */
