@@ -4,18 +4,19 @@
 //! something of the first. Here such a queue becomes a table of jobs and a snapshot, in which the rules of `order` and the
 //! questions of `consultation` decide as they do in any other state.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::decide::consultation::Consultation;
-use crate::decide::line::Line;
 use crate::envs::decision::kind_of;
 use crate::envs::episode::Mode;
 use crate::envs::play::check_sizes;
 use crate::model::cluster::{reject_reason, Cluster, Node, RejectReason, UNTRACKED};
 use crate::model::conditions::ConditionColumns;
 use crate::model::config::{Config, Policy};
+use crate::model::free::Free;
 use crate::model::job::{Columns, Jobs, Shape, UNKNOWN};
 use crate::model::rule_columns::RuleColumns;
 use crate::net::batch::Batch;
@@ -115,6 +116,8 @@ pub struct BlockPolicy {
     cluster: Option<Arc<Cluster>>,
     /// By host: free milli-cores and memory.
     free: Vec<[i64; 2]>,
+    /// The same for whoever looks for room there; worked out when first asked for.
+    room: OnceCell<Free>,
 }
 
 impl BlockPolicy {
@@ -139,7 +142,7 @@ impl BlockPolicy {
             config.dispatch = kind_of(env.mode).dispatch();
         }
         config.check()?;
-        Ok(BlockPolicy { config, learned, cluster: None, free: Vec::new() })
+        Ok(BlockPolicy { config, learned, cluster: None, free: Vec::new(), room: OnceCell::new() })
     }
 
     /// The hosts are so from now on.
@@ -153,6 +156,7 @@ impl BlockPolicy {
         self.build(totals.map(|(cores_milli, memory_mb)| [cores_milli, memory_mb]).collect())?;
         let free = hosts.free_slots.iter().map(|slots| slots.saturating_mul(SLOT)).zip(hosts.free_memory_mb);
         self.free = free.map(|(cores_milli, &memory_mb)| [cores_milli, memory_mb]).collect();
+        self.room = OnceCell::new();
         Ok(())
     }
 
@@ -185,21 +189,12 @@ impl BlockPolicy {
     pub fn prefer(&self, memory_mb: i64, most: usize) -> Result<Vec<u32>, String> {
         let cluster = self.told()?;
         self.config.host_policy().map_or(Ok(()), |policy| policy.check(cluster.nodes.len()))?;
-        let mut free = cluster.empty.clone();
-        for (host, &[cores_milli, memory_mb]) in (0..).zip(&self.free) {
-            let node = &cluster.nodes[host as usize];
-            let taken = Shape {
-                cores_milli: (node.cores_milli - cores_milli).max(0),
-                memory_mb: taken_memory(node, memory_mb),
-                ..one_slot(0)
-            };
-            free.take(&taken, &Placement::single(host, 1));
-        }
+        let free = self.room.get_or_init(|| self.find_room(cluster));
         let shape = one_slot(memory_mb.max(0));
         let policy = self.config.host_policy();
         let search = Search {
             cluster,
-            free: &free,
+            free,
             shape: &shape,
             seed: self.config.seed,
             job: 0,
@@ -208,6 +203,20 @@ impl BlockPolicy {
             spreads: None,
         };
         Ok(search.ranking(self.config.placement, most))
+    }
+
+    /// What is free, as placements search it.
+    fn find_room(&self, cluster: &Cluster) -> Free {
+        let mut room = cluster.empty.clone();
+        for (host, (node, &[cores_milli, memory_mb])) in (0..).zip(cluster.nodes.iter().zip(&self.free)) {
+            let taken = Shape {
+                cores_milli: (node.cores_milli - cores_milli).max(0),
+                memory_mb: taken_memory(node, memory_mb),
+                ..one_slot(0)
+            };
+            room.take(&taken, &Placement::single(host, 1));
+        }
+        room
     }
 
     /// Which blocks are to be tried, the next first: all of them by a policy of the core's; by a learned one, those that it
@@ -235,7 +244,7 @@ impl BlockPolicy {
         };
         let Some(learned) = &self.learned else {
             // Past the deadline an order that is known would not be late any more than none.
-            Line::of(&mut simulation, None).jobs().for_each(add);
+            simulation.waiting_in_order().into_iter().for_each(add);
             turns.is_complete = true;
             return Ok(turns);
         };
@@ -444,9 +453,11 @@ fn table(rows: &[Row]) -> Result<Jobs, String> {
     let column = |value: &dyn Fn(&Row) -> i64| rows.iter().map(value).collect::<Vec<i64>>();
     let mut users: HashMap<i64, i64> = HashMap::new();
     let mut user = Vec::with_capacity(rows.len());
-    for row in rows {
+    for (place, row) in rows.iter().enumerate() {
         let next = users.len() as i64;
-        user.push(if row.user == UNKNOWN { UNKNOWN } else { *users.entry(row.user).or_insert(next) });
+        let last = place.checked_sub(1).filter(|&last| rows[last].user == row.user).map(|last| user[last]);
+        let number = || if row.user == UNKNOWN { UNKNOWN } else { *users.entry(row.user).or_insert(next) };
+        user.push(last.unwrap_or_else(number));
     }
     let (zeros, unknown) = (vec![0; rows.len()], vec![UNKNOWN; rows.len()]);
     Jobs::new(&Columns {

@@ -16,7 +16,7 @@ typedef struct Requirement {
     uint64_t walked; /* the cycle in which its hosts were last gone through */
 } Requirement;
 
-/* Where hosts are not sorted, each requirement's are gone through this seldom: new ones are seen, at little cost. */
+/* Each requirement's hosts are gone through this seldom: new ones are seen, at little cost. */
 enum { WALK_CYCLES = 64, HOST_SHARE = 50, ALL = 100 };
 
 /* What the core prefers for so much memory. In the phase in which hosts are sorted nothing starts: it holds for a cycle. */
@@ -35,6 +35,7 @@ static uint64_t told_cycle, walked_cycle;
 static int *standing;
 static size_t standing_capacity;
 static struct candHost *sorted;
+static int64_t *places;
 static size_t sorted_capacity;
 
 int requirement_new(INT_RsrcReq *requirement) {
@@ -61,6 +62,14 @@ static void walk(INT_CandGroupList *groups) {
          group = extsched_cand_getnextgroup(NULL))
         for (int member = 0; member < group->numOfMembers; member++)
             hosts_note(&group->candHost[member], cycle_number());
+}
+
+/* Notes the hosts of a requirement: what is free on them once a cycle, and now and then whether there are new ones. */
+static void note_hosts(Requirement *requirement, INT_CandGroupList *groups) {
+    int is_due = requirement->walked == 0 || cycle_number() - requirement->walked >= WALK_CYCLES;
+    if (walked_cycle == cycle_number() && !is_due) return;
+    walk(groups);
+    requirement->walked = walked_cycle = cycle_number();
 }
 
 static Ranking *add_ranking(void) {
@@ -119,6 +128,9 @@ static int make_room(size_t members) {
         struct candHost *grown = realloc(sorted, 2 * members * sizeof *grown);
         if (grown == NULL) return -1;
         sorted = grown;
+        int64_t *grown_places = realloc(places, 2 * members * sizeof *grown_places);
+        if (grown_places == NULL) return -1;
+        places = grown_places;
         sorted_capacity = 2 * members;
     }
     return 0;
@@ -131,32 +143,28 @@ static int sort_group(struct candHostGroup *group, const Ranking *ranking) {
     for (size_t member = 0; member < members; member++) {
         int64_t place = hosts_note(&group->candHost[member], cycle_number());
         /* A host twice in a group, or one that came after hosts were counted, stays where it is. */
-        if (place != NO_HOST && (size_t)place < standing_capacity && standing[place] == 0)
-            standing[place] = (int)member + 1;
+        int is_known = place != NO_HOST && (size_t)place < standing_capacity && standing[place] == 0;
+        places[member] = is_known ? place : NO_HOST;
+        if (is_known) standing[place] = (int)member + 1;
     }
     for (size_t rank = 0; rank < ranking->count; rank++) {
         uint32_t place = ranking->hosts[rank];
         if (standing[place] <= 0) continue;
         sorted[next++] = group->candHost[standing[place] - 1];
-        standing[place] = -standing[place];
+        standing[place] = -1;
     }
     for (size_t member = 0; member < members; member++) {
-        int64_t place = hosts_note(&group->candHost[member], cycle_number());
-        int is_taken = place != NO_HOST && (size_t)place < standing_capacity && standing[place] == -((int)member + 1);
-        if (!is_taken) sorted[next++] = group->candHost[member];
-    }
-    for (size_t member = 0; member < members; member++) {
-        int64_t place = hosts_note(&group->candHost[member], cycle_number());
-        if (place != NO_HOST && (size_t)place < standing_capacity) standing[place] = 0;
+        if (places[member] == NO_HOST || standing[places[member]] > 0) sorted[next++] = group->candHost[member];
+        if (places[member] != NO_HOST) standing[places[member]] = 0;
     }
     memcpy(group->candHost, sorted, members * sizeof *sorted);
     return 0;
 }
 
-static void prefer(const Advice *advice, const Requirement *requirement, INT_CandGroupList *groups) {
+static void prefer(const Advice *advice, Requirement *requirement, INT_CandGroupList *groups) {
     const Ranking *ranking;
     int is_sorted = 1;
-    walk(groups);
+    note_hosts(requirement, groups);
     ranking = hosts_count() > 0 ? ranking_for(advice, requirement->memory_mb) : NULL;
     for (struct candHostGroup *group = ranking == NULL ? NULL : extsched_cand_getnextgroup(groups); group != NULL;
          group = extsched_cand_getnextgroup(NULL))
@@ -173,13 +181,10 @@ int requirement_sort(void *data, INT_CandGroupList *groups, INT_Reason *reason) 
     (void)reason;
     if (requirement == NULL || groups == NULL) return 0;
     uint64_t entered = cycle_enter();
-    if (advice != NULL && advice->prefers) {
+    if (advice != NULL && advice->prefers)
         prefer(advice, requirement, groups);
-    } else if (walked_cycle != cycle_number() || requirement->walked == 0 ||
-               cycle_number() - requirement->walked >= WALK_CYCLES) {
-        walk(groups);
-        requirement->walked = walked_cycle = cycle_number();
-    }
+    else
+        note_hosts(requirement, groups);
     cycle_leave(entered);
     return 0;
 }
@@ -189,9 +194,11 @@ void preference_forget(void) {
     free(rankings);
     free(standing);
     free(sorted);
+    free(places);
     rankings = NULL;
     standing = NULL;
     sorted = NULL;
+    places = NULL;
     ranking_count = ranking_capacity = standing_capacity = sorted_capacity = 0;
     told_cycle = walked_cycle = 0;
 }
