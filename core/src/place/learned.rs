@@ -118,11 +118,10 @@ impl Search<'_> {
                 return Vec::new();
             }
             workspace.score_all(&policy.network, batch);
-            let mut ranked: Vec<(f32, u32)> =
-                workspace.logits.iter().zip(&batch.choices).map(|(&logit, choice)| (logit, choice.action)).collect();
+            let mut ranked: Vec<usize> = (0..batch.choices.len()).collect();
             // Of equal ones the first, as in `greedy`.
-            ranked.sort_by(|one, other| other.0.total_cmp(&one.0));
-            ranked.into_iter().take(most).map(|(_, host)| host).collect()
+            ranked.sort_by(|&one, &other| workspace.logits[other].total_cmp(&workspace.logits[one]));
+            ranked.iter().take(most).map(|&choice| batch.choices[choice].action).collect()
         })
     }
 }
