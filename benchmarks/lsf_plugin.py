@@ -3,11 +3,12 @@
     PYTHONPATH=. python benchmarks/lsf_plugin.py [--cycles 100000] [--hosts 1000] [--jobs 5000] [--buckets 200]
         [--only sjf,learned] [--budget-ms 20] [--valgrind-cycles 200]
 
-So many jobs wait at any time, in so many buckets; jobs end, others start in their places, and as many come. Times are the
-thread's own CPU time in the plugin's functions, cycle by cycle, with what LSF's functions take that they call: the machine
-may be shared. The budget itself goes by the clock on the wall, as it must: on a machine that is busy with other things, more
-orders come too late and are LSF's own, and the columns "late" and "own order" tell how many. Memory is that of the whole
-process, after a twentieth of the cycles and at the end. Under valgrind a few cycles are run without errors or leaks.
+So many jobs wait at any time, in so many buckets; jobs end, others start in their places, and as many come. Times are
+the thread's own CPU time in the plugin's functions, cycle by cycle, with what LSF's functions take that they call: the
+machine may be shared. The budget itself goes by the clock on the wall, as it must: on a machine that is busy with other
+things, more orders come too late and are LSF's own, and the columns "late" and "own order" tell how many; a large
+--budget-ms shows what deciding costs there. Memory is that of the whole process, after a twentieth of the cycles and at
+the end. Under valgrind a few cycles are run without errors or leaks.
 """
 
 from __future__ import annotations
@@ -104,8 +105,22 @@ def main() -> None:
     given = parser.parse_args()
     subprocess.run(["make", "--silent", "-C", str(FOLDER), "host"], check=True)
     built = Built(FOLDER / "build" / "schmod_shunter.so", FOLDER / "build" / "mbschd_host")
-    table = Table(title=f"{given.hosts:,} hosts, {given.jobs:,} jobs in {given.buckets:,} buckets, {given.budget_ms:g} ms a cycle")
-    names = ("cycles", "p50 ms", "p99 ms", "most ms", "starts", "decisions", "as planned", "own order", "late", "trips", "RSS kB")
+    table = Table(
+        title=f"{given.hosts:,} hosts, {given.jobs:,} jobs in {given.buckets:,} buckets, {given.budget_ms:g} ms a cycle"
+    )
+    names = (
+        "cycles",
+        "p50 ms",
+        "p99 ms",
+        "most ms",
+        "starts",
+        "decisions",
+        "as planned",
+        "own order",
+        "late",
+        "trips",
+        "RSS kB",
+    )
     for name in ("case", *names):
         table.add_column(name, justify="left" if name == "case" else "right")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
 """Writes the plugin's settings for anything that Shunter takes as a policy: a name, a tuned file, a run's checkpoint.
 
-    python plugins/lsf/configure.py --policy runs/first > $LSF_ENVDIR/shunter.conf
-    python plugins/lsf/configure.py --policy tuned.toml --placement best-fit --set budget_ms=10
+python plugins/lsf/configure.py --policy runs/first > $LSF_ENVDIR/shunter.conf
+python plugins/lsf/configure.py --policy tuned.toml --placement best-fit --set budget_ms=10
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def _policy(scheduler: Scheduler) -> dict[str, str]:
     """Returns the order and the estimate, with their parameters."""
     order = scheduler.policy.order
     if order is None or order.known.tables:
-        raise InputError(f"policy {scheduler.settings.policy!r}: the plugin takes policies of the core's, without tables")
+        raise InputError(
+            f"policy {scheduler.settings.policy!r}: the plugin takes policies of the core's, without tables"
+        )
     # None of these depends on the jobs: a few will do.
     told = order.for_core(read_workload("generate:lublin?seed=1&jobs=2&cores=2"), Cluster.pool(2))
     found = {"policy": "priority" if order.kind == "priority" else _name("Policy", told.code)}

@@ -184,7 +184,9 @@ class Emulation:
     def __enter__(self) -> Emulation:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()

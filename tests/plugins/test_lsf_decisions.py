@@ -16,7 +16,20 @@ import pytest
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import decide
 from tests.agents.untrained import most_free_cores, opinionated, write_host_policy, write_policy
-from tests.plugins.lsf_host import FOLDER, NOW_S, Block, Built, Emulation, Host, Run, Scene, Try, counted, state_of, write_conf
+from tests.plugins.lsf_host import (
+    FOLDER,
+    NOW_S,
+    Block,
+    Built,
+    Emulation,
+    Host,
+    Run,
+    Scene,
+    Try,
+    counted,
+    state_of,
+    write_conf,
+)
 
 POLICIES = (
     "fcfs",
@@ -93,7 +106,7 @@ def test_blocks_are_tried_in_the_order_of_a_classic(built: Built, tmp_path: Path
 
 
 def expected_tries(turns: Sequence[int], scene: Scene, tries: Sequence[Try]) -> Iterator[int]:
-    """Yields who is to be tried: as decided, then in the scheduler's own order; what became of tries is taken as it was."""
+    """Yields who is to be tried: as decided, then in the scheduler's own order; what became of tries is as it was."""
     pending = {number: block.pending for number, block in enumerate(scene.blocks)}
     left = list(turns)
     for one in tries:
@@ -146,7 +159,9 @@ def expect_preferred_host(built: Built, tmp_path: Path, placement: str, settings
     others = 0
     for seed in range(6):
         scene = drawn_scene(200 + seed, blocks=1)
-        scene = Scene(scene.hosts, (Block(1, 700, 3, NOW_S - 100, 600),), tuple(run for run in scene.runs if run.slots > 2))
+        scene = Scene(
+            scene.hosts, (Block(1, 700, 3, NOW_S - 100, 600),), tuple(run for run in scene.runs if run.slots > 2)
+        )
         conf = write_conf(tmp_path / "conf", **settings, budget_ms=10_000, status_file=tmp_path / "status")
         with Emulation(built, scene.write(tmp_path / "scene"), conf) as emulation:
             first = emulation.cycle()[0]
@@ -178,7 +193,9 @@ def test_jobs_that_end_make_room_for_the_policy(built: Built, tmp_path: Path) ->
     """Allocations are followed: what a learned policy sees in a later cycle is what runs then."""
     checkpoint = write_policy(tmp_path / "policy", change=opinionated, window=32)
     scene = drawn_scene(300)
-    conf = write_conf(tmp_path / "conf", **configure().settings_of(checkpoint), budget_ms=10_000, status_file=tmp_path / "status")
+    conf = write_conf(
+        tmp_path / "conf", **configure().settings_of(checkpoint), budget_ms=10_000, status_file=tmp_path / "status"
+    )
     with Emulation(built, scene.write(tmp_path / "scene"), conf) as emulation:
         first = emulation.cycle()
         emulation.ask("clear")
@@ -193,7 +210,9 @@ def test_jobs_that_end_make_room_for_the_policy(built: Built, tmp_path: Path) ->
 
 def test_settings_are_written_for_what_the_plugin_can_do() -> None:
     program = [sys.executable, str(FOLDER / "configure.py")]
-    told = subprocess.run([*program, "--policy", "sjf", "--set", "budget_ms=5"], capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [*program, "--policy", "sjf", "--set", "budget_ms=5"], capture_output=True, text=True, check=True
+    )
     assert "policy = sjf\n" in told.stdout
     assert "budget_ms = 5\n" in told.stdout
     wrong = subprocess.run([*program, "--policy", "nonsense"], capture_output=True, text=True, check=False)

@@ -29,7 +29,9 @@ PATIENCE_S = 20.0
 @contextmanager
 def emulated(built: Built, tmp_path: Path, **settings: object) -> Iterator[Emulation]:
     """Yields the emulation under some settings; afterwards no file was opened in a cycle."""
-    conf = write_conf(tmp_path / "conf", **{"status_file": tmp_path / "status", "watch_s": 0.05, "budget_ms": 5000} | settings)
+    conf = write_conf(
+        tmp_path / "conf", **{"status_file": tmp_path / "status", "watch_s": 0.05, "budget_ms": 5000} | settings
+    )
     with Emulation(built, SCENE.write(tmp_path / "scene"), conf) as emulation:
         yield emulation
         assert emulation.end()[0] == 0
@@ -203,7 +205,9 @@ def test_a_probe_closes_the_breaker_or_opens_it_again(built: Built, tmp_path: Pa
         assert [order(emulation) for _ in range(5)] == [OWN_ORDER] * 5
         # Two failures open it; each probe fails, and opens it again.
         wait_for(emulation, lambda _: counted(tmp_path / "status")["breaker_trips_total"] >= 4)
-        write_conf(tmp_path / "conf", **settings | {"budget_ms": 5000, "status_file": tmp_path / "status", "watch_s": 0.05})
+        write_conf(
+            tmp_path / "conf", **settings | {"budget_ms": 5000, "status_file": tmp_path / "status", "watch_s": 0.05}
+        )
         wait_for(emulation, lambda tries: tries == BY_LENGTH)
     assert counted(tmp_path / "status")["breaker_open"] == 0
 
