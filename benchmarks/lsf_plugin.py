@@ -7,8 +7,8 @@ So many jobs wait at any time, in so many buckets; jobs end, others start in the
 the thread's own CPU time in the plugin's functions, cycle by cycle, with what LSF's functions take that they call: the
 machine may be shared. The budget itself goes by the clock on the wall, as it must: on a machine that is busy with other
 things, more orders come too late and are LSF's own, and the columns "late" and "own order" tell how many; a large
---budget-ms shows what deciding costs there. Memory is that of the whole process, after a twentieth of the cycles and at
-the end. Under valgrind a few cycles are run without errors or leaks.
+--budget-ms shows what deciding costs there. Memory is that of the whole process, after a twentieth of the cycles, in
+the middle and at the end. Under valgrind a few cycles are run without errors or leaks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def settings(case: str, folder: Path) -> dict[str, object]:
         return {"policy": "fcfs", "checkpoint": write_policy(folder / "jobs", change=opinionated, window=128)}
     if case == "learned-hosts":
         return {"policy": "sjf", "host_checkpoint": write_host_policy(folder / "hosts", opinionated, num_hosts=16)}
-    return {"policy": "sjf"} | ({"placement": case} if case != "sjf" else {})
+    return {"policy": "sjf", "placement": "" if case == "sjf" else case}
 
 
 def run(built: Built, conf: Path, cycles: int, given: argparse.Namespace, *wrapper: str) -> str:
@@ -57,7 +57,7 @@ def measure(built: Built, case: str, given: argparse.Namespace, folder: Path) ->
     conf = write_conf(folder / "conf", **settings(case, folder), budget_ms=given.budget_ms, log_s=0, status_file=status)
     lines = [line.split() for line in run(built, conf, given.cycles, given).splitlines()]
     times = np.array([[float(word) for word in line[1:]] for line in lines if line[0] == "cycle"])
-    first_kb, last_kb = (int(line[1]) for line in lines if line[0] == "memory")
+    memory_kb = [int(line[1]) for line in lines if line[0] == "memory"]
     assert lines[-1] == ["forbidden", "0"], "a file was opened within a cycle"
     numbers = counted(status)
     p50, p99 = np.percentile(times[:, 0], [50, 99]) / 1000
@@ -73,7 +73,7 @@ def measure(built: Built, case: str, given: argparse.Namespace, folder: Path) ->
         f"{numbers['own_order_total']:,.0f}",
         f"{numbers['late_total']:,.0f}",
         f"{numbers['breaker_trips_total']:,.0f}",
-        f"{first_kb:,} → {last_kb:,}",
+        f"{memory_kb[0]:,} → {memory_kb[len(memory_kb) // 2]:,} → {memory_kb[-1]:,}",
     ]
 
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -120,7 +121,7 @@ def expected_tries(turns: Sequence[int], scene: Scene, tries: Sequence[Try]) -> 
 
 
 @pytest.mark.parametrize("options", [{}, {"mode": "feasible"}, {"mode": "committed"}, {"order": "sjf"}])
-def test_blocks_are_tried_as_a_learned_policy_decides(built: Built, tmp_path: Path, options: dict[str, str]) -> None:
+def test_blocks_are_tried_as_a_learned_policy_decides(built: Built, tmp_path: Path, options: dict[str, Any]) -> None:
     chosen = 0
     checkpoint = write_policy(tmp_path / "policy", change=opinionated, window=32, **options)
     settings = configure().settings_of(checkpoint)

@@ -161,10 +161,10 @@ static long resident_kb(void) {
 }
 
 static void bench(size_t cycles) {
-    size_t warm = cycles / 20;
+    size_t step = cycles / 20 + 1;
     uint64_t began = 0;
     for (size_t cycle = 0; cycle < cycles; cycle++) {
-        if (cycle == warm) printf("memory %ld\n", resident_kb());
+        if (cycle > 0 && cycle % step == 0) printf("memory %ld\n", resident_kb());
         size_t before = world.running_count;
         spent_ns = 0;
         began = thread_ns();
