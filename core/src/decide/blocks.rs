@@ -107,6 +107,8 @@ struct Row {
     /// Since when it runs, and where; none: it waits.
     run: Option<(i64, Placement)>,
     block: u32,
+    /// For how many jobs of the block it stands.
+    times: u32,
 }
 
 /// Who decides on blocks: a policy of the core's, or a learned one that chooses jobs; and who prefers hosts.
@@ -238,9 +240,12 @@ impl BlockPolicy {
         let told_ms = blocks.submit_ms.iter().chain(runs.submit_ms).min().copied();
         let mut simulation = self.simulation(&rows, now_ms, told_ms.unwrap_or(now_ms).min(now_ms))?;
         let mut turns = Turns::default();
-        let mut add = |job: u32| match (turns.blocks.last_mut(), rows[job as usize].block) {
-            (Some((last, times)), block) if *last == block => *times += 1,
-            (_, block) => turns.blocks.push((block, 1)),
+        let mut add = |job: u32| {
+            let &Row { block, times, .. } = &rows[job as usize];
+            match turns.blocks.last_mut() {
+                Some((last, before)) if *last == block => *before = before.saturating_add(times),
+                _ => turns.blocks.push((block, times)),
+            }
         };
         let Some(learned) = &self.learned else {
             // Past the deadline an order that is known would not be late any more than none.
@@ -268,14 +273,29 @@ impl BlockPolicy {
         Ok(turns)
     }
 
+    /// Whether the order of two jobs depends on nothing but these: neither on who else waits or runs, nor on what is free.
+    /// Then one job stands for its block.
+    fn goes_by_the_job_alone(&self) -> bool {
+        use Policy::{FairShare, Linear, Random, RandomFeasible};
+        self.learned.is_none() && !matches!(self.config.policy, FairShare | Linear | Random | RandomFeasible)
+    }
+
     fn told(&self) -> Result<&Arc<Cluster>, String> {
         self.cluster.as_ref().ok_or_else(|| "the hosts have not been told yet".to_string())
     }
 
     /// All jobs in the order of their submit times: those that run, what is taken by nobody who was told, those that wait.
     fn rows(&mut self, blocks: &BlockColumns, runs: &RunColumns, now_ms: i64) -> Result<Vec<Row>, String> {
-        let mut taken = vec![[0i64; 2]; self.told()?.nodes.len()];
         let mut rows = Vec::new();
+        let mut left = MOST_WAITING;
+        if self.goes_by_the_job_alone() {
+            for block in 0..blocks.slots.len() {
+                add_block(&mut rows, self.told()?, blocks, block, now_ms, (true, &mut left))?;
+            }
+            rows.sort_by_key(|row| row.submit_ms);
+            return Ok(rows);
+        }
+        let mut taken = vec![[0i64; 2]; self.told()?.nodes.len()];
         for job in 0..runs.submit_ms.len() {
             add_run(&mut rows, &mut taken, runs, job, now_ms)?;
         }
@@ -294,9 +314,8 @@ impl BlockPolicy {
                 rows.push(Row { cores_milli, memory_mb, run, ..untold(now_ms) });
             }
         }
-        let mut left = MOST_WAITING;
         for block in 0..blocks.slots.len() {
-            add_block(&mut rows, cluster, blocks, block, now_ms, &mut left)?;
+            add_block(&mut rows, cluster, blocks, block, now_ms, (false, &mut left))?;
         }
         rows.sort_by_key(|row| row.submit_ms);
         Ok(rows)
@@ -367,6 +386,7 @@ fn untold(now_ms: i64) -> Row {
         priority: f64::NAN,
         run: None,
         block: u32::MAX,
+        times: 1,
     }
 }
 
@@ -425,17 +445,19 @@ fn add_block(
     blocks: &BlockColumns,
     block: usize,
     now_ms: i64,
-    left: &mut i64,
+    (is_one_row, left): (bool, &mut i64),
 ) -> Result<(), String> {
-    let (slots, pending) = (blocks.slots[block], blocks.pending[block].min(*left));
+    let (slots, pending) = (blocks.slots[block], blocks.pending[block].max(0));
+    let rows_wanted = if is_one_row { pending.min(1) } else { pending }.min(*left);
+    let times = if is_one_row { u32::try_from(pending).unwrap_or(u32::MAX) } else { 1 };
     let tasks = u32::try_from(slots).ok().filter(|&tasks| tasks > 0);
     let tasks = tasks.ok_or_else(|| format!("block {block} asks for {slots} slots; expected 1 or more"))?;
     let memory_mb = blocks.memory_mb[block].max(0);
     if reject_reason(cluster, &Shape { tasks, ..one_slot(memory_mb) }) != RejectReason::None {
         return Ok(());
     }
-    *left -= pending.max(0);
-    rows.extend((0..pending).map(|_| Row {
+    *left -= rows_wanted;
+    rows.extend((0..rows_wanted).map(|_| Row {
         submit_ms: blocks.submit_ms[block].min(now_ms),
         requested_ms: blocks.requested_ms[block],
         tasks: slots,
@@ -445,6 +467,7 @@ fn add_block(
         priority: blocks.priority[block],
         run: None,
         block: block as u32,
+        times,
     }));
     Ok(())
 }
