@@ -140,10 +140,15 @@ void blocks(ShunterConfig config) {
     told = hosts();
     OK(shunter_blocks_hosts(policy, &told));
     order(policy, priority);
-    wrong_runs(policy, priority);
     prefer(policy);
     OK(shunter_close(policy));
     BAD_HANDLE(shunter_blocks_hosts(policy, &told));
+    /* Who runs is looked at where it could matter. */
+    config.policy = SHUNTER_POLICY_RANDOM;
+    OK(shunter_blocks_open(&config, 0, &policy));
+    OK(shunter_blocks_hosts(policy, &told));
+    wrong_runs(policy, priority);
+    OK(shunter_close(policy));
     config.policy = SHUNTER_POLICY_LAS;
     BAD_ARGUMENT(shunter_blocks_open(&config, 0, &policy));
 }
