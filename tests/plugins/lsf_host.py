@@ -229,9 +229,11 @@ def _open(stream: IO[str] | None) -> IO[str]:
 
 def write_conf(path: Path, **settings: object) -> Path:
     """Writes the plugin's settings, which nobody else may change."""
-    path.write_text("".join(f"{key} = {value}\n" for key, value in settings.items()))
-    path.chmod(0o600)
-    return path
+    fresh = path.with_suffix(".new")
+    fresh.write_text("".join(f"{key} = {value}\n" for key, value in settings.items()))
+    fresh.chmod(0o600)
+    # A file that is half written would be read, too.
+    return fresh.replace(path)
 
 
 def counted(path: Path) -> dict[str, float]:
