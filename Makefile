@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help tools services install demo test lint rust-test python-test soak fuzz bench format clean
+.PHONY: help tools services install demo test lint rust-test python-test soak fuzz bench lsf-plugin format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,9 +78,13 @@ bench: install ## Run the benchmarks; they print figures and ratios
 	PYTHONPATH=. $(BIN)/python benchmarks/train.py --quick
 	PYTHONPATH=. $(BIN)/python benchmarks/replay.py
 	PYTHONPATH=. $(BIN)/python benchmarks/ray_engine.py
+	PYTHONPATH=. $(BIN)/python benchmarks/lsf_plugin.py --cycles 1000 --valgrind-cycles 0
 	PYTHONPATH=. $(BIN)/python benchmarks/local_queue.py --jobs 2000 --queued 0,10000
 	PYTHONPATH=. $(BIN)/python benchmarks/local_queue_kills.py --kills 50
 	PYTHONPATH=. $(BIN)/python benchmarks/local_queue_reality.py --jobs 60
+
+lsf-plugin: tools ## Build the plugin for LSF's scheduler: plugins/lsf/README.md
+	$(MAKE) --directory plugins/lsf
 
 format: install ## Format and mend what can be mended by a tool
 	cargo fmt --manifest-path core/Cargo.toml
@@ -88,5 +92,5 @@ format: install ## Format and mend what can be mended by a tool
 	$(BIN)/ruff format
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) core/target src/shunter/_core/__init__.py src/shunter/_core/ffi.py src/shunter/_core/*.so demo
+	rm -rf $(VENV) core/target src/shunter/_core/__init__.py src/shunter/_core/ffi.py src/shunter/_core/*.so demo plugins/lsf/build
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache

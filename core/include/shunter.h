@@ -1281,6 +1281,87 @@ int32_t shunter_replay_state(uint64_t replay, uint8_t *bytes, size_t capacity, s
 /* Goes back to a state; one that is damaged or of another buffer is refused, and changes nothing. */
 int32_t shunter_replay_restore(uint64_t replay, const uint8_t *bytes, size_t length);
 
+/* ---- blocks of like jobs: what a plugin of another scheduler asks ---- */
+
+/* Hosts, a value each. */
+typedef struct ShunterHosts {
+    size_t count;
+    const int64_t *slots;          /* all of them */
+    const int64_t *memory_mb;      /* all of it, or SHUNTER_UNKNOWN where it does not bind */
+    const int64_t *free_slots;     /* at most `slots` count */
+    const int64_t *free_memory_mb; /* what nobody has; 0 where memory does not bind */
+} ShunterHosts;
+
+/* Blocks of waiting jobs that ask for the same, a value each, in the scheduler's own order. */
+typedef struct ShunterBlocks {
+    size_t count;
+    const int64_t *slots;        /* of a job: 1 or more */
+    const int64_t *memory_mb;    /* of a slot: 0 or more */
+    const int64_t *pending;      /* how many jobs wait */
+    const int64_t *submit_ms;    /* of the first of them; the others count as if submitted then, too */
+    const int64_t *requested_ms; /* how long it may run, or SHUNTER_UNKNOWN */
+    const int64_t *user;         /* any number of 0 or more that stands for its user, or SHUNTER_UNKNOWN */
+    const double *priority;      /* higher is more; not a number for none */
+} ShunterBlocks;
+
+/* Jobs that run, a value each; `offsets` has one more. */
+typedef struct ShunterRuns {
+    size_t count;
+    const int64_t *submit_ms;
+    const int64_t *start_ms;
+    const int64_t *requested_ms; /* or SHUNTER_UNKNOWN */
+    const int64_t *user;         /* as in ShunterBlocks */
+    const size_t *offsets;       /* job i has the parts offsets[i] to offsets[i + 1] */
+    const uint32_t *host;        /* by part: the host's place */
+    const int64_t *slots;        /* by part: 1 or more */
+    const int64_t *memory_mb;    /* by part: 0 or more */
+    size_t parts;
+} ShunterRuns;
+
+/*
+ * Tells the number of a name that a configuration holds: `kind` is "policy", "placement", "estimate" or "size-by", `name`
+ * as in docs/policies.md. The policy "priority" is SHUNTER_POLICY_GIVEN, for which blocks bring their priorities.
+ */
+int32_t shunter_number_of(
+    const uint8_t *kind, size_t kind_length, const uint8_t *name, size_t name_length, int32_t *number);
+
+/*
+ * Opens a policy that says which block is to be tried next. `config` is that of a simulation; with a learned `policy` (one
+ * that picks jobs; 0: none) its dispatch rule does not count, and its policy is the order that the learned one was trained
+ * with. Both are copied and may be closed.
+ */
+int32_t shunter_blocks_open(const ShunterConfig *config, uint64_t policy, uint64_t *handle);
+
+/* Tells the hosts and what is free there now; to be called before the two that follow, and whenever that changes. */
+int32_t shunter_blocks_hosts(uint64_t blocks, const ShunterHosts *hosts);
+
+/*
+ * Tells the hosts for a job of one slot with so much memory, as the placement of the configuration prefers them: the best
+ * first, at most `capacity`. Hosts without room are not among them.
+ */
+int32_t shunter_blocks_prefer(uint64_t blocks, int64_t memory_mb, uint32_t *hosts, size_t capacity, size_t *told);
+
+/*
+ * Tells which blocks are to be tried, the next first, and how many jobs of each before the one that follows; a block may
+ * come again. A policy of the core's orders all blocks that can ever fit; a learned one chooses as many as it does at this
+ * instant. What is taken on hosts by none of the `running` jobs counts as taken for a week more. At most 20,000 waiting jobs
+ * are looked at, in the scheduler's own order; there are no more turns than that.
+ *
+ * `budget_us` is how many microseconds it may take, counted from the call; 0: however long it takes. Past that time no
+ * further decision is begun: those that were made are told, and `complete` is 0.
+ */
+int32_t shunter_blocks_order(
+    uint64_t blocks,
+    const ShunterBlocks *waiting,
+    const ShunterRuns *running,
+    int64_t now_ms,
+    uint64_t budget_us,
+    uint32_t *block,
+    uint32_t *times,
+    size_t capacity,
+    size_t *told,
+    int32_t *complete);
+
 /* ---- tiered placement, one question at a time: docs/simulation.md ---- */
 
 /* What makes one choice of nodes better than another; equal ones by the lowest node numbers. */

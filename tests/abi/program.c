@@ -213,6 +213,7 @@ int main(void) {
     deciding(cluster, jobs, easy());
     consulting(cluster, jobs, easy());
     learned(cluster, jobs, easy());
+    blocks(easy());
     OK(shunter_close(jobs));
     OK(shunter_close(cluster));
     printf("%d checks passed\n", checks);

@@ -89,5 +89,6 @@ void tiers(void);
 void deciding(uint64_t cluster, uint64_t jobs, ShunterConfig config);
 void consulting(uint64_t cluster, uint64_t jobs, ShunterConfig config);
 void learned(uint64_t cluster, uint64_t jobs, ShunterConfig config);
+void blocks(ShunterConfig config);
 
 #endif

@@ -18,18 +18,21 @@ from tests.abi import declarations
 
 FUNCTIONS = sorted(name for name in dir(lib) if name.startswith("shunter_"))
 STRUCTURES = [
+    "ShunterBlocks",
     "ShunterConditions",
     "ShunterConfig",
     "ShunterDecision",
     "ShunterEnvConfig",
     "ShunterEpisode",
     "ShunterForesight",
+    "ShunterHosts",
     "ShunterLearned",
     "ShunterLossOptions",
     "ShunterPlaces",
     "ShunterPpoOptions",
     "ShunterReplayOptions",
     "ShunterRules",
+    "ShunterRuns",
     "ShunterScene",
     "ShunterScopes",
     "ShunterSnapshot",

@@ -3,6 +3,7 @@
 //! The rule itself decides, on a copy of the simulation. Here is only read off what it did. Where a learned policy
 //! chooses, `consultation` asks it, through the code of the environments in which it was trained.
 
+pub mod blocks;
 pub mod consultation;
 mod line;
 

@@ -1,9 +1,10 @@
 //! The configuration of a simulation across the border: numbers become names, and nothing is believed.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::placer::{Callback, ShunterScene};
-use super::{check_pointer, policy, read, Failure};
+use super::{borrow, check_pointer, guard, policy, read, Failure};
 use crate::model::config::{optional, Config, Dispatch, Estimate, PairRule, Policy, Rule, SizeBy};
 use crate::model::job::MAX_TIME_MS;
 use crate::place::external::SharedPlacer;
@@ -205,4 +206,50 @@ unsafe fn node_events(given: &ShunterConfig) -> Result<Arc<[NodeEvent]>, Failure
 pub(super) unsafe fn read_config(given: *const ShunterConfig) -> Result<Config, Failure> {
     check_pointer("config", given as usize, std::mem::align_of::<ShunterConfig>())?;
     unsafe { config(&*given) }
+}
+
+/// Tells the number of a name: `kind` is `policy`, `placement`, `estimate` or `size-by`. The policy `priority` is the one
+/// whose scores are given.
+///
+/// # Safety
+/// `kind` and `name` must be readable for their lengths; `number` must be writable.
+#[no_mangle]
+pub unsafe extern "C" fn shunter_number_of(
+    kind: *const u8,
+    kind_length: usize,
+    name: *const u8,
+    name_length: usize,
+    number: *mut i32,
+) -> i32 {
+    guard(|| {
+        borrow!(target; number);
+        borrow!(read kind_length; kind);
+        borrow!(read name_length; name);
+        let (kind, name) = (String::from_utf8_lossy(kind), String::from_utf8_lossy(name));
+        let found = match &*kind {
+            "policy" if name == "priority" => Some(Policy::Given.code()),
+            "policy" => named(&name, Policy::from_code, Policy::code),
+            "placement" => named(&name, Rule::from_code, Rule::code),
+            "estimate" => named(&name, Estimate::from_code, Estimate::code),
+            "size-by" => named(&name, SizeBy::from_code, SizeBy::code),
+            _ => return Err(Failure::argument(format!("there are no numbers for a {kind:?}"))),
+        };
+        *number = found.ok_or_else(|| Failure::argument(format!("there is no {kind} of the name {name:?}")))? as i32;
+        Ok(())
+    })
+}
+
+/// The number of an enum's variant by its name as users write it: `FairShare` is `fair-share`.
+fn named<T: Copy + Debug>(name: &str, from_code: impl Fn(i64) -> Option<T>, code: impl Fn(T) -> i64) -> Option<i64> {
+    let written = |one: T| {
+        let mut text = String::new();
+        for letter in format!("{one:?}").chars() {
+            if letter.is_ascii_uppercase() && !text.is_empty() {
+                text.push('-');
+            }
+            text.push(letter.to_ascii_lowercase());
+        }
+        text
+    };
+    (0..).map_while(from_code).find(|&one| written(one) == name).map(code)
 }

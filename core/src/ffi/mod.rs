@@ -5,6 +5,7 @@
 //! made-up handle is an error and not a crash. Of the other modules only `envs::thread_pool`, `net::matmul`,
 //! `net::simd` and `supervise` (`system.rs`, and one descriptor in `spawner.rs`) have `unsafe`: they and this folder are all there is to audit.
 
+pub mod blocks;
 pub mod config;
 pub mod consultation;
 pub mod decide;

@@ -202,9 +202,13 @@ impl Jobs {
                 kind: columns.kind_of(job),
                 exclusive: columns.exclusive.get(job) == Some(&1),
             };
-            let number = *numbers.entry(wanted).or_insert_with_key(|new| {
-                shapes.push(new.clone());
-                shapes.len() as u32 - 1
+            // Like jobs often come together.
+            let last = shape.last().copied().filter(|&number: &u32| shapes[number as usize] == wanted);
+            let number = last.unwrap_or_else(|| {
+                *numbers.entry(wanted).or_insert_with_key(|new| {
+                    shapes.push(new.clone());
+                    shapes.len() as u32 - 1
+                })
             });
             shape.push(number);
         }

@@ -100,4 +100,28 @@ impl Search<'_> {
             Some(placement)
         })
     }
+
+    /// The hosts for a job of one task, by how much a learned policy likes them, at most so many; none if it does not fit.
+    pub(crate) fn ranked_by(&self, policy: &HostPolicy, most: usize) -> Vec<u32> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            let Scratch { tasks, observation, mask, batch, workspace } = scratch;
+            if !tasks.begin(self.cluster, self.free, self.shape) {
+                return Vec::new();
+            }
+            let hosts = self.cluster.nodes.len();
+            observation.resize(hosts * HOST_FEATURES + TASK_FEATURES, 0.0);
+            mask.resize(hosts, 0);
+            tasks.mask(mask);
+            tasks.observe(self.cluster, self.free, Some(self.shape), observation);
+            batch.clear();
+            if policy.network.push(batch, observation, mask).is_err() {
+                return Vec::new();
+            }
+            workspace.score_all(&policy.network, batch);
+            let mut ranked: Vec<usize> = (0..batch.choices.len()).collect();
+            // Of equal ones the first, as in `greedy`.
+            ranked.sort_by(|&one, &other| workspace.logits[other].total_cmp(&workspace.logits[one]));
+            ranked.iter().take(most).map(|&choice| batch.choices[choice].action).collect()
+        })
+    }
 }

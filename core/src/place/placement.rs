@@ -97,6 +97,7 @@ fn is_one_choice(cluster: &Cluster, shape: &Shape, placement: &Placement) -> boo
 /// Whether the nodes and devices exist, may be used by a job of this shape, and are exactly what it asks for.
 pub(crate) fn belongs(cluster: &Cluster, shape: &Shape, placement: &Placement) -> bool {
     let nodes = cluster.nodes_for(shape);
+    let is_one = placement.parts().nth(1).is_none();
     let mut named = HashSet::new();
     let mut shares = placement.devices();
     for part in placement.parts() {
@@ -107,7 +108,8 @@ pub(crate) fn belongs(cluster: &Cluster, shape: &Shape, placement: &Placement) -
         };
         // The nodes of a partition, or all of them, are listed in ascending order.
         let may_use = nodes.binary_search(&part.node).is_ok() && cluster.suits(part.node, shape);
-        if !may_use || !named.insert(part.node) || !shares_belong(cluster, part.node, shape.gpu_milli, here) {
+        let is_new = is_one || named.insert(part.node);
+        if !may_use || !is_new || !shares_belong(cluster, part.node, shape.gpu_milli, here) {
             return false;
         }
         shares = rest;

@@ -159,14 +159,43 @@ impl<'a> Search<'a> {
             return fill(tasks, self.with_room(group).map(|(node, tasks)| Part { node, tasks }));
         }
         let mut candidates = self.enough(self.with_room(group))?;
+        if rule == Rule::Spread {
+            return Some(spread(candidates, tasks));
+        }
+        self.sort(&mut candidates, rule);
+        fill_candidates(tasks, &candidates)
+    }
+
+    /// Puts nodes into the order in which a rule fills them.
+    fn sort(&self, candidates: &mut [Candidate], rule: Rule) {
         match rule {
-            Rule::Spread => return Some(spread(candidates, tasks)),
             Rule::BestFit | Rule::Fgd => candidates.sort_by_key(|candidate| candidate.room),
             Rule::WorstFit => candidates.sort_by_key(|candidate| Reverse(candidate.room)),
-            Rule::Random => SplitMix64::for_job(self.seed, self.job).shuffle(&mut candidates),
+            Rule::Random => SplitMix64::for_job(self.seed, self.job).shuffle(candidates),
             _ => {}
         }
-        fill_candidates(tasks, &candidates)
+    }
+
+    /// The nodes for a job of one task, the rule's choice first, then what it would choose without that node, and so on; at
+    /// most so many.
+    pub(crate) fn ranking(&self, rule: Rule, most: usize) -> Vec<u32> {
+        if let (Rule::Learned, Some(policy)) = (rule, self.policy) {
+            return self.ranked_by(policy, most);
+        }
+        if matches!(rule, Rule::FirstFit | Rule::BestFit | Rule::WorstFit | Rule::Random) {
+            // They fill nodes in an order that does not depend on how many they need.
+            let mut candidates = self.groups().iter().find_map(|group| self.enough(self.with_room(group)));
+            candidates.iter_mut().for_each(|candidates| self.sort(candidates, rule));
+            return candidates.into_iter().flatten().map(|candidate| candidate.node).take(most).collect();
+        }
+        let (mut free, mut found) = (self.free.clone(), Vec::new());
+        while found.len() < most {
+            let chosen = Search { free: &free, ..*self }.choose(rule);
+            let Some(part) = chosen.and_then(|placement| placement.parts().next().copied()) else { break };
+            found.push(part.node);
+            free.set_down(part.node, true);
+        }
+        found
     }
 
     /// The nodes of a group that can take a task, and how many; none if it is plain that together they cannot take all.

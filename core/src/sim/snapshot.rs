@@ -208,7 +208,8 @@ impl Simulation {
             if ended || told.phase == Phase::Running {
                 started.push((told.start_number, told.start_ms, job));
             }
-            let reject_reason = self.reject_reason(job);
+            let is_rejected = told.phase == Phase::Rejected;
+            let reject_reason = is_rejected.then(|| self.reject_reason(job));
             let state = &mut self.states[job as usize];
             state.phase = told.phase;
             state.start_ms = told.start_ms;
@@ -220,9 +221,7 @@ impl Simulation {
             state.placement = told.placement;
             let reservation = |start_ms| Box::new(Reservation::new(start_ms, 0));
             state.reservation = told.reserved_ms.map(reservation);
-            if told.phase == Phase::Rejected {
-                state.reject_reason = reject_reason;
-            }
+            state.reject_reason = reject_reason.unwrap_or(state.reject_reason);
         }
         // Where the scheduler does not number its starts, all lack a number and go by time; ours go by number.
         started.sort_unstable();
@@ -389,7 +388,7 @@ impl Simulation {
         let submitted = submit_ms <= self.now_ms();
         let placed = told.placement.parts().next().is_some() || !told.placement.devices().is_empty();
         let belongs_there = || belongs(&self.setup.cluster, self.shape_of(job), &told.placement);
-        let fits_ever = self.reject_reason(job) == RejectReason::None;
+        let fits_ever = || self.reject_reason(job) == RejectReason::None;
         let started = (submit_ms..=self.now_ms()).contains(&told.start_ms);
         let ended = started && (told.start_ms..=self.now_ms()).contains(&told.end_ms);
         let told_right = match told.phase {
@@ -397,7 +396,7 @@ impl Simulation {
             Phase::Waiting => submitted && (if told.reserved_ms.is_some() { belongs_there() } else { !placed }),
             Phase::Held => submitted && !placed,
             Phase::Cancelled => !placed && (submit_ms..=self.now_ms()).contains(&told.end_ms),
-            Phase::Rejected => submitted && !placed && !fits_ever,
+            Phase::Rejected => submitted && !placed && !fits_ever(),
             Phase::Running => started,
             Phase::Completed | Phase::Killed | Phase::Failed => ended && (!placed || belongs_there()),
         };

@@ -345,6 +345,28 @@ class _Lib:
     def shunter_replay_prioritize(self, replay: int, places: _Pointer, errors: _Pointer, count: int, /) -> int: ...
     def shunter_replay_state(self, replay: int, bytes: _Pointer, capacity: int, needed: _Pointer, /) -> int: ...
     def shunter_replay_restore(self, replay: int, bytes: _Pointer, length: int, /) -> int: ...
+    def shunter_number_of(
+        self, kind: _Pointer, kind_length: int, name: _Pointer, name_length: int, number: _Pointer, /
+    ) -> int: ...
+    def shunter_blocks_open(self, config: _Pointer, policy: int, handle: _Pointer, /) -> int: ...
+    def shunter_blocks_hosts(self, blocks: int, hosts: _Pointer, /) -> int: ...
+    def shunter_blocks_prefer(
+        self, blocks: int, memory_mb: int, hosts: _Pointer, capacity: int, told: _Pointer, /
+    ) -> int: ...
+    def shunter_blocks_order(
+        self,
+        blocks: int,
+        waiting: _Pointer,
+        running: _Pointer,
+        now_ms: int,
+        budget_us: int,
+        block: _Pointer,
+        times: _Pointer,
+        capacity: int,
+        told: _Pointer,
+        complete: _Pointer,
+        /,
+    ) -> int: ...
     def shunter_tiers(
         self,
         gpus_per_node: int,

@@ -1,0 +1,1 @@
+"""Plugins of schedulers, in the host programs that load them."""
