@@ -4,6 +4,7 @@ use crate::model::cluster::Cluster;
 use crate::model::free::Free;
 use crate::model::groups::Group;
 use crate::model::job::Shape;
+use crate::model::leftover::Leftover;
 use crate::model::peaks::asked;
 
 /// The least that the shapes below a node of the tree ask for. What has no room for this has no room for any of them.
@@ -109,6 +110,14 @@ impl ShapeTree {
     /// How many leaves there are, a power of two.
     pub(crate) fn leaves(&self) -> usize {
         self.shape_at.len()
+    }
+
+    /// Whether jobs of any shape below a node could run on without being in the way of one that waits for its time: if not,
+    /// those of none could.
+    #[inline]
+    pub(crate) fn may_run_on(&self, leftover: &Leftover, node: usize) -> bool {
+        let Least { cores_milli, memory_mb, gpu_milli, tasks, .. } = self.least[node];
+        leftover.may_hold(&asked(cores_milli, memory_mb, gpu_milli), tasks)
     }
 
     /// Whether any shape below a node could have room in what is free: if not, none has.

@@ -155,6 +155,7 @@ impl Machine {
             self.free.take_pool(setup.cores_milli(state));
         } else {
             self.free.take(setup.shape_of(state), &state.placement);
+            self.note_change(&state.placement);
         }
     }
 
@@ -165,6 +166,13 @@ impl Machine {
             self.free.give_pool(setup.cores_milli(state));
         } else {
             self.free.give(setup.shape_of(state), &state.placement);
+            self.note_change(&state.placement);
+        }
+    }
+
+    fn note_change(&mut self, placement: &Placement) {
+        if let Some(horizon) = &mut self.horizon {
+            horizon.touch(placement);
         }
     }
 
@@ -187,7 +195,7 @@ impl Machine {
             let place = self.expected.partition_point(|end| *end < expected);
             self.expected.insert(place, expected);
             if let Some(horizon) = &mut self.horizon {
-                horizon.add_run(setup.shape_of(state), &state.placement, expected.instant_ms);
+                horizon.add_run(&setup.cluster, setup.shape_of(state), &state.placement, expected.instant_ms);
             }
         }
         self.running += 1;
@@ -208,7 +216,7 @@ impl Machine {
                 self.expected.remove(place);
             }
             if let Some(horizon) = &mut self.horizon {
-                horizon.end_run(setup.shape_of(state), &state.placement, expected.instant_ms);
+                horizon.end_run(&setup.cluster, setup.shape_of(state), &state.placement, expected.instant_ms);
             }
             is_early = now_ms < expected.instant_ms;
         }
