@@ -261,7 +261,7 @@ impl Horizon {
 }
 
 /// The jobs that are expected to end between two times, of which either may be the earlier.
-fn ended_between<'a>(simulation: &'a Simulation, one_ms: i64, other_ms: i64) -> &'a [Expected] {
+fn ended_between(simulation: &Simulation, one_ms: i64, other_ms: i64) -> &[Expected] {
     let expected = simulation.machine.expected();
     let ended_by = |at_ms: i64| expected.partition_point(|one| one.instant_ms <= at_ms);
     &expected[ended_by(one_ms.min(other_ms))..ended_by(one_ms.max(other_ms))]
