@@ -34,6 +34,7 @@ from rich.table import Table
 
 from shunter import Cluster, Workload, read_workload
 from shunter.model.cluster import Node
+from shunter.model.site import Limit, SiteRules
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import WindowRunner
 
@@ -56,6 +57,8 @@ class Case:
     load: float
     memory: bool = False
     """Whether each job asks for memory of its own."""
+    user_cores: int | None = None
+    """The most cores that the running jobs of a user may have."""
     goal_s: float | None = None
     goal_mb: float | None = None
     half: bool = False
@@ -66,7 +69,8 @@ class Case:
         """What tables call it."""
         where = f"{self.nodes:,} nodes" if self.nodes else "pool of 256"
         memory = ", memory by job" if self.memory else ""
-        return f"{self.policy} {self.dispatch}, {self.jobs:,} jobs, {where}, load {self.load}{memory}"
+        limit = f", {self.user_cores:,} cores a user" if self.user_cores else ""
+        return f"{self.policy} {self.dispatch}, {self.jobs:,} jobs, {where}, load {self.load}{memory}{limit}"
 
 
 def cases(scale: float) -> list[Case]:
@@ -83,6 +87,7 @@ def cases(scale: float) -> list[Case]:
         Case("fcfs", "conservative", of(40_000), 100, 0.9, half=True, goal_s=2),
         Case("sjf", "conservative", of(20_000), 1_000, 0.95, goal_s=10),
         *(Case(policy, "easy", of(200_000), 1_000, 1.2, half=True) for policy in MOVING),
+        Case("fcfs", "easy", of(30_000), 144, 0.9, user_cores=2048, half=True),
         # It stops jobs, and starts whatever fits.
         Case("las", "greedy", of(200_000), 1_000, 1.2, half=True),
         Case("fcfs", "easy", of(1_000_000), 0, 0.9),
@@ -118,7 +123,8 @@ def measure(case: Case) -> dict[str, Any]:
     if case.nodes:
         workload = site(case.jobs, case.nodes, case.load, case.memory)
         nodes = tuple(Node(f"n{number}", float(CORES), MEMORY_MB) for number in range(case.nodes))
-        cluster = Cluster.from_nodes(nodes, f"{case.nodes} nodes")
+        limits = (Limit(per=("user",), running_cores=case.user_cores),) if case.user_cores else ()
+        cluster = Cluster.from_nodes(nodes, f"{case.nodes} nodes", rules=SiteRules(limits=limits))
     else:
         workload = read_workload(f"generate:lublin?seed=7&jobs={case.jobs}&cores=256&load={case.load}")
         cluster = Cluster.pool(256)

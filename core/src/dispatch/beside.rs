@@ -8,6 +8,7 @@ use crate::dispatch::promises::Commitment;
 use crate::dispatch::room::Room;
 use crate::model::free::Free;
 use crate::model::job::Shape;
+use crate::model::leftover::Leftover;
 use crate::model::speeds::{worked_ms, FULL_SPEED};
 use crate::place::locality::Reach;
 use crate::place::placement::{Part, Placement};
@@ -133,7 +134,7 @@ impl Head {
         }
         let asked = wanted.as_ref().unwrap_or_else(|| simulation.shape_of(job));
         let reach_at = |instant_ms: i64| simulation.reach_as(job, asked, instant_ms);
-        let mut horizon = horizon.unwrap_or_else(|| Box::new(Horizon::new(simulation.machine.free.clone())));
+        let mut horizon = horizon.unwrap_or_else(|| Box::new(Horizon::new(&simulation.machine.free)));
         let reserved_ms = horizon.seek(simulation, &reach_at, simulation.patient_until_ms(job));
         Head { job, reserved_ms, wanted: wanted.map(Box::new), beside: Beside::Nodes(horizon) }
     }
@@ -159,7 +160,7 @@ impl Head {
 
     /// How long a job may hold nodes from now on that must end by the head's time.
     #[inline]
-    fn longest_ms(&self, simulation: &Simulation) -> i64 {
+    pub(super) fn longest_ms(&self, simulation: &Simulation) -> i64 {
         self.reserved_ms - simulation.now_ms()
     }
 
@@ -196,22 +197,43 @@ impl Head {
     /// fits then. One that may is reckoned with from now on.
     pub(crate) fn admit(&mut self, simulation: &Simulation, job: u32, placement: &Placement) -> bool {
         // One that ends in time takes nothing from the head: what is free at its time stays as it was.
-        if simulation.span_on(job, placement) <= self.longest_ms(simulation) {
-            return true;
-        }
+        let outlasts = simulation.span_on(job, placement) > self.longest_ms(simulation);
         let shape = simulation.shape_of(job);
-        let leaves_room = self.leaves_room(simulation, shape, placement);
-        if leaves_room {
-            match &mut self.beside {
-                Beside::Cores(spare) => *spare -= shape.total_cores_milli(),
-                Beside::Nodes(then) => {
-                    let wanted = self.wanted.as_deref().unwrap_or_else(|| simulation.shape_of(self.job));
-                    then.take(&simulation.reach_as(self.job, wanted, self.reserved_ms), shape, placement);
-                }
-                Beside::Nothing => {}
-            }
+        if outlasts && !self.leaves_room(simulation, shape, placement) {
+            return false;
         }
-        leaves_room
+        match &mut self.beside {
+            Beside::Cores(spare) => *spare -= if outlasts { shape.total_cores_milli() } else { 0 },
+            Beside::Nodes(then) => {
+                then.touch(placement);
+                if outlasts {
+                    then.take(&simulation.setup.cluster, shape, placement);
+                }
+            }
+            Beside::Nothing => {}
+        }
+        true
+    }
+
+    /// What the head leaves to those that run on when its time has come, where two numbers for each node say it; it may be
+    /// put back, to be kept up.
+    pub(super) fn take_leftover(&mut self, simulation: &Simulation) -> Option<Box<Leftover>> {
+        let setup = &simulation.setup;
+        let reach = self.reach_at(simulation, self.reserved_ms);
+        let is_told = matches!(&self.beside, Beside::Nodes(then) if then.counts_room(&reach));
+        // Elsewhere the length of a job does not say whether it is over by the head's time.
+        let is_plain = !setup.cluster.has_speeds && !setup.config.ends_first();
+        match &mut self.beside {
+            Beside::Nodes(then) if is_told && is_plain => then.take_leftover(&setup.cluster, &simulation.machine.free),
+            _ => None,
+        }
+    }
+
+    /// What was taken is kept up again.
+    pub(super) fn put_leftover(&mut self, leftover: Box<Leftover>) {
+        if let Beside::Nodes(then) = &mut self.beside {
+            then.put_leftover(leftover);
+        }
     }
 
     /// Whether the head fits at its time beside a job of this shape that holds these nodes.

@@ -5,6 +5,7 @@ pub(crate) mod by_shape;
 pub(crate) mod committed;
 pub(crate) mod contenders;
 pub(crate) mod eft;
+mod filling;
 pub(crate) mod horizon;
 pub(crate) mod pairs;
 pub(crate) mod preemptive;
@@ -32,7 +33,10 @@ pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
     if let Some(order) = order {
         simulation.forget_last_pass();
         let order = guarded(simulation, order);
-        return pass_in_turns(simulation, Turns::listed(&order));
+        pass_in_turns(simulation, Turns::listed(&order));
+        // Others may wait that are not in the caller's order.
+        simulation.promises.tried = None;
+        return;
     }
     if simulation.waiting.contest.is_some() {
         return preemptive::pass(simulation);

@@ -42,6 +42,9 @@ pub(crate) struct Promises {
     /// Something was done from outside since the last pass: reservations may no longer have room.
     pub(super) disturbed: bool,
     pub(crate) blocked: Option<Blocked>,
+    /// All jobs before this one were looked at in the last pass, nobody started, and since then only others have come: they
+    /// cannot start unless one of these does.
+    pub(crate) tried: Option<u32>,
     /// What is free over time with all running jobs and holders in it, kept up from pass to pass; it may be thrown away at
     /// any time.
     pub(crate) projection: Option<Box<Projection>>,
@@ -66,6 +69,7 @@ impl Promises {
     pub(crate) fn disturb(&mut self) {
         self.disturbed = true;
         self.blocked = None;
+        self.tried = None;
         self.projection = None;
     }
 

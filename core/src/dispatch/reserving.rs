@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use crate::dispatch::filling::{is_clear, Filling};
 use crate::dispatch::projection::{reserved, Projection};
 use crate::dispatch::promises::Settled;
 use crate::dispatch::timelines::Stretch;
@@ -11,6 +12,7 @@ use crate::model::rules::Rules;
 use crate::order::ranking::Turn;
 use crate::place::placement::Placement;
 use crate::sim::job_state::{Gained, Reservation};
+use crate::sim::setup::Setup;
 use crate::sim::simulation::Simulation;
 
 /// One pass over waiting jobs in this order; the first `depth` that cannot start hold reservations.
@@ -19,16 +21,20 @@ pub(super) fn pass(simulation: &mut Simulation, depth: u32, order: &[Turn]) {
     let kept = simulation.promises.projection.take_if(|_| settled > 0);
     let projection = kept.unwrap_or_else(|| keep_good_reservations(simulation, order));
     let freed = simulation.promises.freed;
+    let (tried, starts) = (simulation.promises.tried.take().filter(|_| settled > 0), simulation.machine.starts());
     if simulation.is_ruled() {
         simulation.limits.begin_pass();
         order[..settled].iter().for_each(|turn| simulation.limits.promise(&simulation.setup, turn.job));
     }
     let mut pass = Pass { simulation, projection };
-    pass.take_turns(depth, settled as u32, &order[settled..]);
+    pass.take_turns(depth, settled as u32, &order[settled..], tried.unwrap_or(0));
     let Pass { simulation, mut projection } = pass;
     let planned_at = |&job: &u32| simulation.states[job as usize].reservation.as_ref().map(|held| held.planned_at);
     // Outside of a pass only those count that run.
     simulation.limits.begin_pass();
+    let nobody_started = simulation.machine.starts() == starts;
+    simulation.promises.tried =
+        (nobody_started && depth == 1 && stays_tried(simulation)).then_some(simulation.clock.next_arrival);
     let promises = &mut simulation.promises;
     projection.forget_gains(promises.holders.iter().filter_map(planned_at).min().unwrap_or(promises.freed));
     promises.projection = Some(projection);
@@ -60,6 +66,17 @@ fn settled_turns(simulation: &Simulation, order: &[Turn]) -> usize {
     } else {
         0
     }
+}
+
+/// Whether those that could not start in a pass cannot in the next, if only others have come since. That needs an order that stands
+/// still, and rules that do not change with time.
+fn stays_tried(simulation: &Simulation) -> bool {
+    let changes = |rules: &Rules| rules.has_hours() || rules.has_windows();
+    let Setup { jobs, config, .. } = &simulation.setup;
+    !simulation.waiting.order_moves()
+        && !jobs.rules.as_ref().is_some_and(changes)
+        && !config.may_decline()
+        && config.locality_patience_ms().is_none()
 }
 
 /// All reservations lapse: the rule that decides now makes none that last.
@@ -157,12 +174,19 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// So many hold reservations already.
-    fn take_turns(&mut self, depth: u32, mut holding: u32, order: &[Turn]) {
+    /// So many hold reservations already. Jobs before `tried` cannot start unless others do.
+    fn take_turns(&mut self, depth: u32, mut holding: u32, order: &[Turn], tried: u32) {
+        let starts = self.simulation.machine.starts();
+        let mut filling = Filling::new(self.simulation);
         for turn in order {
+            // A start may have others placed elsewhere, where they delay nobody.
+            if turn.job < tried && self.simulation.machine.starts() == starts {
+                continue;
+            }
             let passed_over = is_passed_over(self.simulation, turn);
-            if passed_over || !turn.may_reserve {
+            if (passed_over || !turn.may_reserve) && self.simulation.state(turn.job).reservation.is_some() {
                 self.give_up_reservation(turn.job);
+                filling.forget();
             }
             if passed_over {
                 continue;
@@ -172,22 +196,22 @@ impl Pass<'_> {
                     holding += 1;
                     self.simulation.limits.promise(&self.simulation.setup, turn.job);
                 }
+                // It may have started, or taken what others would have had.
+                filling.forget();
             } else {
                 // Behind the last reservation a job may start, but must not delay anybody who holds one.
-                self.backfill(turn.job);
+                self.backfill(turn.job, &mut filling);
             }
         }
     }
 
     /// A job that is passed over, or may hold no reservation, holds none any more.
     fn give_up_reservation(&mut self, job: u32) {
-        if self.simulation.state(job).reservation.is_some() {
-            self.projection.lift_reservation(self.simulation, job);
-            self.simulation.promises.plan_again();
-            note_gain(self.simulation, &mut self.projection, job);
-            self.simulation.states[job as usize].reservation = None;
-            self.simulation.promises.holders.retain(|&holder| holder != job);
-        }
+        self.projection.lift_reservation(self.simulation, job);
+        self.simulation.promises.plan_again();
+        note_gain(self.simulation, &mut self.projection, job);
+        self.simulation.states[job as usize].reservation = None;
+        self.simulation.promises.holders.retain(|&holder| holder != job);
     }
 
     /// Gives the job the earliest time it can have; says whether it holds a reservation. It does not if it starts, or
@@ -273,13 +297,24 @@ impl Pass<'_> {
     }
 
     /// Starts a job behind the reservations, if it fits now and delays none of them.
-    fn backfill(&mut self, job: u32) {
-        if !self.simulation.fits_now(job) {
+    fn backfill(&mut self, job: u32, filling: &mut Filling) {
+        if filling.is_refused(self.simulation, job) {
             return;
         }
+        if !self.simulation.fits_now(job) {
+            return filling.refuse_shape(self.simulation, job);
+        }
         let Some(placement) = self.simulation.place_on(&self.simulation.machine.free, job) else { return };
-        if let (Ok(()), placement) = self.try_beside(job, placement) {
-            self.start(job, placement);
+        let (legal, placement) = match is_clear(self.simulation, job, &placement) {
+            true => (Ok(()), placement),
+            false => self.try_beside(job, placement),
+        };
+        match legal {
+            Ok(()) => {
+                self.start(job, placement);
+                filling.forget();
+            }
+            Err(_) => filling.refuse(self.simulation, job),
         }
     }
 

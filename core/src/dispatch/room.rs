@@ -5,6 +5,7 @@ use crate::place::locality::Reach;
 use crate::place::placement::Placement;
 
 /// How many tasks of one shape fit on each node, and on each group of nodes of which one must hold the whole job.
+#[derive(Clone, Debug)]
 pub(crate) struct Room {
     /// By node: how many tasks it can take; 0 where the job may not go.
     nodes: Vec<u32>,
@@ -50,6 +51,22 @@ impl Room {
                 self.nodes[part.node as usize] = capacity;
             }
         }
+    }
+
+    /// How many nodes there are.
+    pub(super) fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// How many tasks a node can take.
+    #[inline]
+    pub(super) fn on(&self, node: u32) -> u32 {
+        self.nodes[node as usize]
+    }
+
+    /// How many tasks the nodes of each group can take.
+    pub(super) fn groups(&self) -> &[u64] {
+        &self.groups
     }
 
     /// Whether one group has room for the whole job, close enough together.

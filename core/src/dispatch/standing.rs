@@ -139,6 +139,9 @@ pub(super) fn fill_nodes(simulation: &mut Simulation, mut head: Option<&mut Head
     let mut bounds = ByShape::new(!simulation.setup.cluster.has_speeds);
     let (mut from, mut anybody) = (from, false);
     loop {
+        // Taken out meanwhile: the head is asked, too.
+        let leftover = head.as_deref_mut().and_then(|head| head.take_leftover(simulation));
+        let longest_ms = head.as_ref().map_or(i64::MAX, |head| head.longest_ms(simulation));
         let Simulation { setup, machine, waiting, .. } = &*simulation;
         let bound_ms = |shape: u32, shortest_ms: i64| match (&mut head, &mut forecast) {
             (Some(head), forecast) => {
@@ -151,8 +154,12 @@ pub(super) fn fill_nodes(simulation: &mut Simulation, mut head: Option<&mut Head
             let shapes = setup.jobs.shape_cores.count_within(machine.free.cores_milli[0]);
             waiting.queue.first_allowed(shapes, from, i64::MAX, bound_ms)
         } else {
-            waiting.queue.first_with_room(&setup.cluster, &machine.free, from, bound_ms)
+            let beside = leftover.as_deref().map(|leftover| (longest_ms, leftover));
+            waiting.queue.first_with_room(&setup.cluster, &machine.free, from, beside, bound_ms)
         };
+        if let (Some(head), Some(leftover)) = (head.as_deref_mut(), leftover) {
+            head.put_leftover(leftover);
+        }
         let Some(entry) = found else { return anybody };
         from = entry + 1;
         let job = simulation.waiting.queue.job_at(entry);

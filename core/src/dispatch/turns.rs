@@ -117,6 +117,15 @@ fn fill(simulation: &mut Simulation, mut turns: Turns, mut head: Option<&mut Hea
         let span_ms = |job: u32| simulation.span_ms(job, FULL_SPEED);
         turns.turns.retain(|turn| terms.allow(simulation.cores_milli(turn.job), span_ms(turn.job)));
     }
+    // Whoever is in the head's way now still is when others have started.
+    if let Some((leftover, head)) = head.as_deref_mut().and_then(|head| Some((head.take_leftover(simulation)?, head))) {
+        let longest_ms = head.longest_ms(simulation);
+        turns.turns.retain(|turn| {
+            let shape = simulation.shape_of(turn.job);
+            simulation.span_ms(turn.job, FULL_SPEED) <= longest_ms || leftover.may_hold(&shape.asked(), shape.tasks)
+        });
+        head.put_leftover(leftover);
+    }
     for turn in turns.sorted() {
         if !simulation.is_barred(turn.job) && !is_held(simulation, &turn) {
             start_beside(simulation, head.as_deref_mut(), turn.job);

@@ -20,7 +20,11 @@ impl AtLeast {
         let mut counts = AtLeast { shift, nodes: vec![0; (most >> shift) as usize + 2] };
         for amount in free {
             let step = counts.step(amount);
-            counts.nodes[..=step].iter_mut().for_each(|nodes| *nodes += 1);
+            counts.nodes[step] += 1;
+        }
+        // Whoever has as much as a step has as much as those below.
+        for step in (1..counts.nodes.len()).rev() {
+            counts.nodes[step - 1] += counts.nodes[step];
         }
         counts
     }

@@ -11,6 +11,7 @@ pub mod free;
 pub mod groups;
 pub(crate) mod hours;
 pub mod job;
+pub(crate) mod leftover;
 pub(crate) mod peaks;
 pub mod random;
 pub mod rule_columns;

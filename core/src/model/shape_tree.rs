@@ -4,6 +4,7 @@ use crate::model::cluster::Cluster;
 use crate::model::free::Free;
 use crate::model::groups::Group;
 use crate::model::job::Shape;
+use crate::model::leftover::Leftover;
 use crate::model::peaks::asked;
 
 /// The least that the shapes below a node of the tree ask for. What has no room for this has no room for any of them.
@@ -121,6 +122,14 @@ impl ShapeTree {
         let least = &self.least[node];
         let tasks = i64::from(least.tasks);
         tasks * least.cores_milli <= cores_milli && tasks * least.gpu_milli <= gpu_milli
+    }
+
+    /// Whether jobs of any shape below a node could run on without being in the way of one that waits for its time: if not,
+    /// those of none could.
+    #[inline]
+    pub(crate) fn may_run_on(&self, leftover: &Leftover, node: usize) -> bool {
+        let Least { cores_milli, memory_mb, gpu_milli, tasks, .. } = self.least[node];
+        leftover.may_hold(&asked(cores_milli, memory_mb, gpu_milli), tasks)
     }
 
     /// Whether any shape below a node could have room in what is free: if not, none has.

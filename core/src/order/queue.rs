@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::model::cluster::Cluster;
 use crate::model::free::Free;
 use crate::model::job::Jobs;
+use crate::model::leftover::Leftover;
 use crate::order::rank_set::RankSet;
 use crate::order::shape_index::ShapeIndex;
 
@@ -258,19 +259,24 @@ impl Queue {
         longest_ms: impl FnMut(u32, i64) -> Option<i64>,
     ) -> Option<u32> {
         let index = self.index.as_ref()?;
-        index.first_allowed(from, bound_ms, |node| index.first_shape(node) < shapes, longest_ms)
+        index.first_allowed(from, bound_ms, |node, _| index.first_shape(node) < shapes, longest_ms)
     }
 
-    /// The same where shapes are arranged by room: asks only about those that could have room in what is free.
+    /// The same where shapes are arranged by room: asks only about those that could have room in what is free. Those that last
+    /// longer than `beside` says must also have room in what is left there.
     pub(crate) fn first_with_room(
         &self,
         cluster: &Cluster,
         free: &Free,
         from: u32,
+        beside: Option<(i64, &Leftover)>,
         mut longest_ms: impl FnMut(u32, i64) -> Option<i64>,
     ) -> Option<u32> {
         let tree = self.jobs.shape_tree();
-        let may_hold = |node: usize| tree.may_hold(cluster, free, node);
+        let may_hold = |node: usize, shortest_ms: i64| {
+            beside.is_none_or(|(until_ms, leftover)| shortest_ms <= until_ms || tree.may_run_on(leftover, node))
+                && tree.may_hold(cluster, free, node)
+        };
         let longest_ms = |leaf: u32, shortest_ms: i64| longest_ms(tree.shape_at(leaf), shortest_ms);
         self.index.as_ref()?.first_allowed(from, i64::MAX, may_hold, longest_ms)
     }

@@ -167,12 +167,13 @@ impl ShapeIndex {
 
     /// The first waiting key, not before `from`, whose limit is at most what `longest_ms` allows for its shape, which is told
     /// with its shortest limit (none: no job of it may start). Asks only about shapes that wait, and could be first. No shape is asked about
-    /// whose shortest limit is longer than `bound_ms`, or that lies below a node of the summary that `may_hold` rules out.
+    /// whose shortest limit is longer than `bound_ms`, or that lies below a node of the summary that `may_hold` rules out, which is
+    /// told the shortest limit below the node.
     pub fn first_allowed(
         &self,
         from: u32,
         bound_ms: i64,
-        may_hold: impl Fn(usize) -> bool,
+        may_hold: impl Fn(usize, i64) -> bool,
         mut longest_ms: impl FnMut(u32, i64) -> Option<i64>,
     ) -> Option<u32> {
         let mut best = NO_KEY;
@@ -182,9 +183,15 @@ impl ShapeIndex {
         stack[0] = 1;
         while depth > 0 {
             depth -= 1;
-            let node = self.next_fork(stack[depth] as usize);
-            let Summary { first_key, shortest_ms } = self.summary[node];
-            if first_key >= best || shortest_ms > bound_ms || !may_hold(node) {
+            let top = stack[depth] as usize;
+            let Summary { first_key, shortest_ms } = self.summary[top];
+            // Asked before the way down, which is long where few of many shapes wait; all on it wait alike.
+            if first_key >= best || shortest_ms > bound_ms || !may_hold(top, shortest_ms) {
+                continue;
+            }
+            let node = self.next_fork(top);
+            // Those below ask for more than those above at the least.
+            if node != top && !may_hold(node, shortest_ms) {
                 continue;
             }
             if node < self.leaves {
@@ -283,7 +290,7 @@ mod tests {
                     waiting.iter().find(|(&key, &limit)| ok(key, shape_of[key as usize], limit)).map(|(&key, _)| key)
                 };
                 assert_eq!(index.first_below(upto), scan(&|_, shape, _| (shape as usize) < upto));
-                let below = |node: usize| index.first_shape(node) < upto;
+                let below = |node: usize, _: i64| index.first_shape(node) < upto;
                 let found = index.first_allowed(from, i64::MAX - 1, below, |shape, _| allowed[shape as usize]);
                 let expected = scan(&|key, shape, limit| {
                     key >= from && (shape as usize) < upto && allowed[shape as usize].is_some_and(|most| limit <= most)

@@ -152,12 +152,21 @@ impl Machine {
     #[inline]
     pub(crate) fn take(&mut self, setup: &Setup, state: &JobState) {
         setup.take(&mut self.free, state);
+        self.note_change(setup, &state.placement);
     }
 
     /// A job gives back what it uses.
     #[inline]
     pub(crate) fn give(&mut self, setup: &Setup, state: &JobState) {
         setup.give(&mut self.free, state);
+        self.note_change(setup, &state.placement);
+    }
+
+    #[inline]
+    fn note_change(&mut self, setup: &Setup, placement: &Placement) {
+        if let Some(horizon) = self.horizon.as_mut().filter(|_| !setup.is_pool) {
+            horizon.touch(placement);
+        }
     }
 
     /// The number of a start that is made now.
@@ -179,7 +188,7 @@ impl Machine {
             let place = self.expected.partition_point(|end| *end < expected);
             self.expected.insert(place, expected);
             if let Some(horizon) = &mut self.horizon {
-                horizon.add_run(setup.shape_of(state), &state.placement, expected.instant_ms);
+                horizon.add_run(&setup.cluster, setup.shape_of(state), &state.placement, expected.instant_ms);
             }
         }
         self.running += 1;
@@ -200,7 +209,7 @@ impl Machine {
                 self.expected.remove(place);
             }
             if let Some(horizon) = &mut self.horizon {
-                horizon.end_run(setup.shape_of(state), &state.placement, expected.instant_ms);
+                horizon.end_run(&setup.cluster, setup.shape_of(state), &state.placement, expected.instant_ms);
             }
             is_early = now_ms < expected.instant_ms;
         }

@@ -380,6 +380,7 @@ impl Simulation {
 
     /// How the last pass ended says nothing of the next; what it worked out of the time to come still holds.
     pub(crate) fn forget_last_pass(&mut self) {
+        self.promises.tried = None;
         if let Some(blocked) = self.promises.blocked.take() {
             blocked.head.close(self);
         }
