@@ -1,5 +1,6 @@
 //! What is free on one node from instant to instant.
 
+use crate::dispatch::timelines::Stretch;
 use crate::model::peaks::Amounts;
 
 /// Milli-cores, memory and milli-GPUs; then the milli-GPUs of each device.
@@ -31,9 +32,13 @@ pub(super) struct Starts {
     pub(super) span_ms: i64,
     /// What a task asks for: less of it at any instant, and there is no room.
     pub(super) asked: Amounts,
-    /// When the job itself holds the node by its reservation: all that it needs is free then.
-    pub(super) own_ms: (i64, i64),
+    /// From when on the job itself holds something of the node by its reservation, longer than any of its spans last, and how
+    /// many milli-cores and how much memory: that is free for it.
+    pub(super) own: (i64, [i64; 2]),
 }
+
+/// No start of a job that holds nothing.
+pub(super) const NOTHING_OWN: (i64, [i64; 2]) = (i64::MAX, [0; 2]);
 
 impl Timeline {
     /// A node on which so much is free, and on each device, and nothing ever changes.
@@ -58,20 +63,14 @@ impl Timeline {
         (from + self.instants[from..to].partition_point(|&other| other <= instant_ms)).max(1) - 1
     }
 
-    /// The most cores and memory that are free at any instant of a stretch.
-    pub(super) fn most_in(&self, from_ms: i64, until_ms: i64) -> [i64; 2] {
-        let first = self.entry_at(from_ms);
-        let end = self.instants.partition_point(|&instant_ms| instant_ms < until_ms).max(first + 1);
-        [0, 1].map(|column: usize| self.columns[column][first..end].iter().copied().fold(i64::MIN, i64::max))
-    }
-
     /// From one instant until before another more or less is free: so many milli-cores and so much memory, and so many
-    /// milli-GPUs on each of these devices.
+    /// milli-GPUs on each of these devices. `note` is told what each entry has of the first columns, before and now.
     pub(super) fn change(
         &mut self,
-        (from_ms, until_ms): (i64, i64),
+        Stretch { from_ms, until_ms }: Stretch,
         amounts: [i64; 2],
         devices: impl Iterator<Item = (usize, i64)>,
+        mut note: impl FnMut(usize, Stretch, i64, i64),
     ) {
         let first = self.cut(from_ms);
         let last = if until_ms == i64::MAX { self.instants.len() } else { self.cut(until_ms) };
@@ -81,13 +80,32 @@ impl Timeline {
             }
         };
         amounts.iter().enumerate().for_each(|(column, &amount)| add(column, amount));
+        let mut gpu_milli = 0;
         for (device, milli) in devices {
-            add(COLUMNS - 1, milli);
+            gpu_milli += milli;
             add(COLUMNS + device, milli);
+        }
+        add(COLUMNS - 1, gpu_milli);
+        for (column, amount) in [amounts[0], amounts[1], gpu_milli].into_iter().enumerate().filter(|one| one.1 != 0) {
+            for entry in first..last {
+                let now = self.columns[column][entry];
+                note(column, self.stretch(entry), now - amount, now);
+            }
         }
         // Only at the two ends can entries have become alike that were not.
         self.join(last);
         self.join(first);
+    }
+
+    /// When an entry holds.
+    fn stretch(&self, entry: usize) -> Stretch {
+        Stretch { from_ms: self.instants[entry], until_ms: self.instants.get(entry + 1).copied().unwrap_or(i64::MAX) }
+    }
+
+    /// What is free of one amount, from entry to entry.
+    pub(super) fn amounts(&self, column: usize) -> impl Iterator<Item = (Stretch, i64)> + '_ {
+        let column = self.columns.get(column);
+        (0..self.instants.len()).map(move |entry| (self.stretch(entry), column.map_or(0, |column| column[entry])))
     }
 
     /// The entry that begins at an instant; it is made if there is none.
@@ -138,9 +156,9 @@ impl Timeline {
 
     /// Whether an entry has less than is asked for.
     #[inline]
-    fn lacks(&self, entry: usize, asked: &Amounts) -> bool {
-        self.columns[0][entry] < asked[0]
-            || self.columns[1][entry] < asked[1]
+    fn lacks(&self, entry: usize, asked: &Amounts, own: &[i64; 2]) -> bool {
+        self.columns[0][entry] + own[0] < asked[0]
+            || self.columns[1][entry].saturating_add(own[1]) < asked[1]
             || asked[2] > 0 && self.columns[2][entry] < asked[2]
     }
 
@@ -152,7 +170,7 @@ impl Timeline {
         least: &mut Vec<i64>,
         mut visit: impl FnMut(i64, i64, &[i64]) -> bool,
     ) {
-        let Starts { from_ms, before_ms, span_ms, asked, own_ms } = starts;
+        let Starts { from_ms, before_ms, span_ms, asked, own: (own_ms, own) } = starts;
         if from_ms >= before_ms || asked[2] > 0 && self.columns.len() < COLUMNS {
             return;
         }
@@ -164,8 +182,8 @@ impl Timeline {
             next = next.max(first);
             while next < instants.len() && (next == first || instants[next] < start_ms + span_ms) {
                 // What is taken by the job itself is not in its way.
-                let is_own = own_ms.0 <= instants[next] && instants[next] < own_ms.1;
-                if !is_own && self.lacks(next, asked) {
+                let own = if instants[next] < *own_ms { &[0; 2] } else { own };
+                if self.lacks(next, asked, own) {
                     // No start up to the end of this entry will do.
                     let Some(&behind_ms) = instants.get(next + 1) else { return };
                     (start_ms, first) = (behind_ms, next + 1);
@@ -175,9 +193,17 @@ impl Timeline {
                 }
                 next += 1;
             }
-            // What is taken by the job itself begins behind the first entry: no start is later than that.
-            let own = instants.partition_point(|&instant_ms| instant_ms < own_ms.0);
-            self.least_of(first..if own_ms.0 < own_ms.1 { next.min(own.max(first + 1)) } else { next }, least);
+            let others = if instants[next - 1] < *own_ms {
+                next
+            } else {
+                // No start is as late as what the job itself takes: that lies behind the first entry.
+                first + instants[first..next].partition_point(|instant_ms| instant_ms < own_ms)
+            };
+            self.least_of(first..others, least);
+            for (column, own) in own.iter().enumerate() {
+                let behind = self.columns[column][others..next].iter().copied().min();
+                least[column] = behind.map_or(least[column], |behind| least[column].min(behind.saturating_add(*own)));
+            }
             // The least changes when the first entry is over, or the next one begins within the span.
             let over_ms = instants.get(first + 1).copied().unwrap_or(i64::MAX);
             let enters_ms = instants.get(next).map_or(i64::MAX, |&instant_ms| instant_ms - span_ms + 1);
