@@ -1,13 +1,21 @@
 //! The levels of each group of nodes: of cores, and of GPUs for jobs that ask for some.
 
+use std::ops::Range;
+
+use crate::dispatch::block::Block;
+use crate::dispatch::lanes::Lanes;
 use crate::dispatch::levels::Levels;
-use crate::dispatch::timeline::Timeline;
-use crate::dispatch::timelines::Stretch;
 use crate::model::cluster::{Cluster, DEVICE_MILLI};
 use crate::model::groups::Group;
 
-/// The columns of a timeline that are counted: milli-cores and milli-GPUs.
-const COUNTED: [usize; 2] = [0, 2];
+/// What has changed in a block.
+pub(super) struct Changed<'a> {
+    pub(super) block: &'a Block,
+    pub(super) rows: Range<usize>,
+    pub(super) nodes: &'a [u32],
+    /// By how much each lane, those of a node together.
+    pub(super) changes: &'a [(usize, i64)],
+}
 
 /// By group of nodes, what its nodes have free over time; made when first asked for, since many groups never are.
 #[derive(Clone, Debug)]
@@ -20,21 +28,31 @@ impl GroupLevels {
         GroupLevels { groups: vec![[None, None]; cluster.groups.lists().len()] }
     }
 
-    /// For a time, a node has `now` of a column instead of `before`.
-    #[inline]
-    pub(super) fn change(
-        &mut self,
-        cluster: &Cluster,
-        node: u32,
-        column: usize,
-        stretch: Stretch,
-        before: i64,
-        now: i64,
-    ) {
-        let Some(counted) = COUNTED.iter().position(|&other| other == column) else { return };
-        for &(group, _) in cluster.groups.homes(node) {
-            if let Some(levels) = &mut self.groups[group as usize][counted] {
-                levels.change(stretch, before, now);
+    /// In some rows of a block, these nodes have more or less than before: each so many milli-cores for each task.
+    pub(super) fn change(&mut self, cluster: &Cluster, lanes: &Lanes, changed: &Changed) {
+        let Changed { block, rows, nodes, changes } = changed;
+        let mut changes = changes.iter().peekable();
+        for &node in *nodes {
+            let cores_milli = changes.next().map_or(0, |one| one.1);
+            changes.next_if(|one| Some(one.0) == lanes.memory(node));
+            let mut gpu_milli = 0;
+            let devices = lanes.devices(cluster, node);
+            while let Some(one) = changes.next_if(|one| devices.contains(&one.0)) {
+                gpu_milli += one.1;
+            }
+            for &(group, _) in cluster.groups.homes(node) {
+                let [cores, gpus] = &mut self.groups[group as usize];
+                if let Some(levels) = cores {
+                    let lane = lanes.cores(node);
+                    block.visit_sums(lane..lane + 1, rows.clone(), |stretch, now| {
+                        levels.change(stretch, now - cores_milli, now);
+                    });
+                }
+                if let Some(levels) = gpus.as_mut().filter(|_| gpu_milli != 0) {
+                    block.visit_sums(devices.clone(), rows.clone(), |stretch, now| {
+                        levels.change(stretch, now - gpu_milli, now);
+                    });
+                }
             }
         }
     }
@@ -45,7 +63,14 @@ impl GroupLevels {
     }
 
     /// The levels of a group: of its GPUs, or of its cores.
-    pub(super) fn of(&mut self, cluster: &Cluster, group: &Group, gpus: bool, nodes: &[Timeline]) -> &mut Levels {
+    pub(super) fn of(
+        &mut self,
+        cluster: &Cluster,
+        group: &Group,
+        gpus: bool,
+        lanes: &Lanes,
+        blocks: &[Block],
+    ) -> &mut Levels {
         self.groups[group.number as usize][usize::from(gpus)].get_or_insert_with(|| {
             let whole = |node: u32| {
                 let node = &cluster.nodes[node as usize];
@@ -54,8 +79,10 @@ impl GroupLevels {
             let most = group.iter().map(|&node| whole(node)).max().unwrap_or(0);
             let mut levels = Levels::new(group.len(), most);
             for &node in group.iter() {
-                let amounts = nodes[node as usize].amounts(COUNTED[usize::from(gpus)]);
-                amounts.for_each(|(stretch, amount)| levels.change(stretch, 0, amount));
+                let block = &blocks[lanes.block(node)];
+                let cores = lanes.cores(node);
+                let counted = if gpus { lanes.devices(cluster, node) } else { cores..cores + 1 };
+                block.visit_sums(counted, block.rows(), |stretch, now| levels.change(stretch, 0, now));
             }
             Box::new(levels)
         })

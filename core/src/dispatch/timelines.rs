@@ -1,9 +1,10 @@
 //! The projection node by node: what is free on each over time. A job is sought room for, and a reservation held against
 //! what has become free since, by a look at a few instants of some nodes instead of a walk through all that changes.
 
-use crate::dispatch::group_levels::GroupLevels;
-use crate::dispatch::search::{capacity, Scratch, Search, Sought};
-use crate::dispatch::timeline::Timeline;
+use crate::dispatch::block::Block;
+use crate::dispatch::group_levels::{Changed, GroupLevels};
+use crate::dispatch::lanes::Lanes;
+use crate::dispatch::search::{Scratch, Search, Sought};
 use crate::model::free::Free;
 use crate::model::job::Shape;
 use crate::place::placement::Placement;
@@ -26,29 +27,27 @@ const ALWAYS: Stretch = Stretch { from_ms: i64::MIN, until_ms: i64::MAX };
 /// What is free on each node over time.
 #[derive(Clone, Debug)]
 pub(super) struct Timelines {
-    nodes: Vec<Timeline>,
+    lanes: Lanes,
+    /// The nodes, some at a time.
+    blocks: Vec<Block>,
     /// How many nodes of each group have how much.
     levels: GroupLevels,
     /// When more has become free, and `Promises::freed` then, which grows: since a version that the oldest plan knew of.
     gains: Vec<(u64, Stretch)>,
-    /// By node, how many tasks one placement has there while it is looked at; 0 otherwise.
-    tasks_on: Vec<u32>,
     scratch: Scratch,
 }
 
 impl Timelines {
     /// What is free now, and stays so. No plan knows of it.
     pub(super) fn new(simulation: &Simulation) -> Self {
-        let (cluster, free) = (&simulation.setup.cluster, &simulation.machine.free);
-        let timeline = |node: u32| {
-            let place = node as usize;
-            Timeline::new(free.cores_milli[place], free.memory_mb[place], free.devices(cluster, node))
-        };
+        let lanes = Lanes::new(&simulation.setup);
+        let cluster = &simulation.setup.cluster;
+        let blocks = cluster.nodes.len().div_ceil(lanes.width);
         Timelines {
-            nodes: (0..cluster.nodes.len() as u32).map(timeline).collect(),
+            lanes,
+            blocks: (0..blocks).map(|block| Block::new(lanes.free_now(simulation, block))).collect(),
             levels: GroupLevels::new(cluster),
             gains: vec![(simulation.promises.freed, ALWAYS)],
-            tasks_on: vec![0; cluster.nodes.len()],
             scratch: Scratch::default(),
         }
     }
@@ -58,22 +57,16 @@ impl Timelines {
         if stretch.from_ms >= stretch.until_ms {
             return;
         }
-        let Timelines { nodes, levels, .. } = self;
+        let Timelines { lanes, blocks, levels, scratch, .. } = self;
         if setup.is_pool {
-            let amounts = [sign * setup.cores_milli(state), 0];
-            return nodes[0].change(stretch, amounts, std::iter::empty(), |_, _, _, _| {});
+            return blocks[0].change(stretch, &[(0, sign * setup.cores_milli(state))], |_, _| {});
         }
-        let shape = setup.shape_of(state);
-        let mut shares = state.placement.shares_by_node(shape);
-        for part in state.placement.parts() {
-            let amounts = [shape.cores_milli, shape.memory_mb].map(|amount| sign * i64::from(part.tasks) * amount);
-            let first = setup.cluster.device_offsets[part.node as usize];
-            let here = shares.next().map_or(&[][..], |(_, shares)| shares);
-            let devices = here.iter().map(|share| ((share.device - first) as usize, sign * i64::from(share.milli)));
-            nodes[part.node as usize].change(stretch, amounts, devices, |column, stretch, before, now| {
-                levels.change(&setup.cluster, part.node, column, stretch, before, now);
+        let (cluster, shape) = (&setup.cluster, setup.shape_of(state));
+        lanes.visit_changes(cluster, shape, &state.placement, sign, &mut scratch.changes, |block, nodes, changes| {
+            blocks[block].change(stretch, changes, |block, rows| {
+                levels.change(cluster, lanes, &Changed { block, rows, nodes, changes });
             });
-        }
+        });
     }
 
     /// More has become free for a time; `version` says since when that is known.
@@ -96,7 +89,7 @@ impl Timelines {
 
     /// Nobody will ask about the time before this instant.
     pub(super) fn forget_before(&mut self, placement: &Placement, instant_ms: i64) {
-        placement.parts().for_each(|part| self.nodes[part.node as usize].forget_before(instant_ms));
+        placement.parts().for_each(|part| self.blocks[self.lanes.block(part.node)].forget_before(instant_ms));
     }
 
     /// The earliest time that is sought for a job; `room` is scratch space.
@@ -107,19 +100,10 @@ impl Timelines {
         sought: &Sought,
         room: &mut Free,
     ) -> Option<i64> {
-        let Timelines { nodes, levels, gains, tasks_on, scratch, .. } = self;
-        let state = simulation.state(job);
-        if sought.holds {
-            state.placement.parts().for_each(|part| tasks_on[part.node as usize] = part.tasks);
-        }
-        room.copy_down(&simulation.machine.free);
+        let Timelines { lanes, blocks, levels, gains, scratch, .. } = self;
         let first = sought.since.map(|version| gains.partition_point(|gain| gain.0 <= version));
         let gains = first.map(|first| &gains[first..]);
-        let found = Search::new(simulation, state, sought, nodes, gains, tasks_on, room, scratch).earliest_ms(levels);
-        if sought.holds {
-            state.placement.parts().for_each(|part| tasks_on[part.node as usize] = 0);
-        }
-        found
+        Search::new(simulation, job, sought, gains, lanes, blocks, room, scratch).earliest_ms(levels)
     }
 
     /// Leaves in `free` what stays free from an instant on for so long. For a rule that takes nodes by number, as many are
@@ -131,11 +115,17 @@ impl Timelines {
         let has_choice = cluster.choices_for(shape).len() > 1;
         let by_number = config.placement == Rule::FirstFit && shape.gpu_milli == 0 && !has_choice;
         let mut missing = if by_number { shape.tasks } else { u32::MAX };
-        for &node in cluster.nodes_for(shape) {
-            self.nodes[node as usize].least_in(during.from_ms, during.until_ms, &mut self.scratch.least);
-            missing = missing.saturating_sub(capacity(free, cluster, shape, node, &self.scratch.least));
-            if by_number && missing == 0 {
-                return;
+        let least = &mut self.scratch.least;
+        for nodes in cluster.nodes_for(shape).chunk_by(|&one, &other| self.lanes.block(one) == self.lanes.block(other)) {
+            let block = &self.blocks[self.lanes.block(nodes[0])];
+            least.resize(block.lanes(), 0);
+            block.least_in(during.from_ms, during.until_ms, least);
+            for &node in nodes {
+                let tasks = self.lanes.capacity(free, cluster, shape, node, least);
+                missing = missing.saturating_sub(tasks);
+                if by_number && missing == 0 {
+                    return;
+                }
             }
         }
     }
@@ -148,16 +138,22 @@ impl Timelines {
         let held = Stretch { from_ms: reserved_ms, until_ms };
         self.change(&simulation.setup, state, held, -1);
         let shape = simulation.setup.shape_of(state);
-        let takes = [simulation.setup.is_pool || shape.cores_milli > 0, shape.memory_mb > 0, false];
+        let Timelines { lanes, blocks, scratch, .. } = self;
+        let cluster = &simulation.setup.cluster;
         let mut shares = state.placement.shares_by_node(shape);
         let has_room = state.placement.parts().all(|part| {
-            self.nodes[part.node as usize].least_in(reserved_ms, until_ms, &mut self.scratch.least);
-            let first = simulation.setup.cluster.device_offsets[part.node as usize];
-            let mut devices = shares.next().map_or(&[][..], |(_, shares)| shares).iter();
-            let is_whole = |device: u32| Timeline::devices(&self.scratch.least)[(device - first) as usize] >= 0;
-            self.scratch.least.iter().zip(takes).all(|(&amount, takes)| !takes || amount >= 0)
+            let block = &blocks[lanes.block(part.node)];
+            scratch.least.resize(block.lanes(), 0);
+            block.least_in(reserved_ms, until_ms, &mut scratch.least);
+            let is_whole = |lane: usize| scratch.least[lane] >= 0;
+            let devices = lanes.devices(cluster, part.node);
+            let offset = cluster.device_offsets[part.node as usize];
+            let mut shares = shares.next().map_or(&[][..], |(_, shares)| shares).iter();
+            let takes_cores = simulation.setup.is_pool || shape.cores_milli > 0;
+            (!takes_cores || is_whole(lanes.cores(part.node)))
+                && (shape.memory_mb == 0 || lanes.memory(part.node).is_none_or(is_whole))
                 && !simulation.machine.free.is_down(part.node)
-                && devices.all(|share| is_whole(share.device))
+                && shares.all(|share| is_whole(devices.start + (share.device - offset) as usize))
         });
         self.change(&simulation.setup, state, held, 1);
         has_room

@@ -1,0 +1,129 @@
+//! Which lane of which block of nodes holds what.
+
+use crate::dispatch::block::WIDTH;
+use crate::model::cluster::Cluster;
+use crate::model::free::Free;
+use crate::model::job::Shape;
+use crate::place::placement::Placement;
+use crate::sim::setup::Setup;
+use crate::sim::simulation::Simulation;
+
+/// How nodes are divided into blocks, and their amounts into lanes: a milli-cores lane for each node, a memory lane for each
+/// where jobs ask for memory, and a lane for each device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lanes {
+    /// How many nodes a block has.
+    pub(super) width: usize,
+    has_memory: bool,
+}
+
+impl Lanes {
+    pub(super) fn new(setup: &Setup) -> Self {
+        Lanes { width: setup.cluster.nodes.len().clamp(1, WIDTH), has_memory: setup.asks_memory && !setup.is_pool }
+    }
+
+    /// The block of a node.
+    #[inline]
+    pub(super) fn block(&self, node: u32) -> usize {
+        node as usize / self.width
+    }
+
+    /// The lane of a node's milli-cores.
+    #[inline]
+    pub(super) fn cores(&self, node: u32) -> usize {
+        node as usize % self.width
+    }
+
+    /// The lane of a node's memory.
+    #[inline]
+    pub(super) fn memory(&self, node: u32) -> Option<usize> {
+        self.has_memory.then(|| self.width + self.cores(node))
+    }
+
+    /// How many lanes there are before those of devices.
+    pub(super) fn without_devices(&self) -> usize {
+        self.width * (1 + usize::from(self.has_memory))
+    }
+
+    /// The lanes of a node's devices.
+    pub(super) fn devices(&self, cluster: &Cluster, node: u32) -> std::ops::Range<usize> {
+        let before = cluster.device_offsets[self.block(node) * self.width] as usize;
+        let devices = cluster.devices(node);
+        let first = self.without_devices() - before;
+        first + devices.start..first + devices.end
+    }
+
+    /// How many lanes of a block of so many say what there is for a shape.
+    pub(super) fn asked(&self, shape: &Shape, all: usize) -> usize {
+        match shape {
+            Shape { gpu_milli: 1.., .. } => all,
+            Shape { memory_mb: 1.., .. } => self.without_devices(),
+            _ => self.width,
+        }
+    }
+
+    /// What is free now on the nodes of a block.
+    pub(super) fn free_now(&self, simulation: &Simulation, block: usize) -> Vec<i64> {
+        let (cluster, free) = (&simulation.setup.cluster, &simulation.machine.free);
+        let nodes = block * self.width..((block + 1) * self.width).min(cluster.nodes.len());
+        let mut amounts = free.cores_milli[nodes.clone()].to_vec();
+        amounts.resize(self.width, 0);
+        if self.has_memory {
+            amounts.extend(&free.memory_mb[nodes.clone()]);
+        }
+        amounts.resize(self.without_devices(), 0);
+        amounts.extend(nodes.flat_map(|node| free.devices(cluster, node as u32)).map(|&milli| i64::from(milli)));
+        amounts
+    }
+
+    /// What a job takes, or gives back, of the lanes of each block; consecutive nodes of a block come together.
+    pub(super) fn visit_changes(
+        &self,
+        cluster: &Cluster,
+        shape: &Shape,
+        placement: &Placement,
+        sign: i64,
+        changes: &mut Vec<(usize, i64)>,
+        mut visit: impl FnMut(usize, &[u32], &[(usize, i64)]),
+    ) {
+        let mut nodes: Vec<u32> = Vec::new();
+        let mut shares = placement.shares_by_node(shape);
+        changes.clear();
+        for part in placement.parts() {
+            if nodes.first().is_some_and(|&first| self.block(first) != self.block(part.node)) {
+                visit(self.block(nodes[0]), &nodes, changes);
+                nodes.clear();
+                changes.clear();
+            }
+            nodes.push(part.node);
+            let tasks = sign * i64::from(part.tasks);
+            changes.push((self.cores(part.node), tasks * shape.cores_milli));
+            if let Some(lane) = self.memory(part.node).filter(|_| shape.memory_mb > 0) {
+                changes.push((lane, tasks * shape.memory_mb));
+            }
+            if let Some((_, shares)) = shares.next() {
+                let first = self.devices(cluster, part.node).start;
+                let offset = cluster.device_offsets[part.node as usize];
+                let lane = |device: u32| first + (device - offset) as usize;
+                changes.extend(shares.iter().map(|share| (lane(share.device), sign * i64::from(share.milli))));
+            }
+        }
+        if let Some(&first) = nodes.first() {
+            visit(self.block(first), &nodes, changes);
+        }
+    }
+
+    /// How many tasks of a shape a node has room for on which so much is free; that is noted in `free`.
+    #[inline]
+    pub(super) fn capacity(&self, free: &mut Free, cluster: &Cluster, shape: &Shape, node: u32, amounts: &[i64]) -> u32 {
+        let memory_mb = match self.memory(node) {
+            Some(lane) if lane < amounts.len() => amounts[lane],
+            // Nobody has any of it.
+            _ => cluster.nodes[node as usize].memory_mb,
+        };
+        let devices = self.devices(cluster, node);
+        let devices = amounts.get(devices).unwrap_or(&[]);
+        free.set_node(cluster, node, amounts[self.cores(node)], memory_mb, devices);
+        free.capacity(cluster, node, shape)
+    }
+}
