@@ -80,7 +80,10 @@ impl Block {
     /// How much is free of some lanes together, with those rows taken together that say the same.
     #[inline]
     pub(super) fn visit_sums(&self, lanes: Range<usize>, rows: Range<usize>, mut visit: impl FnMut(Stretch, i64)) {
-        let sum = |row: usize| self.row(row)[lanes.clone()].iter().sum::<i64>();
+        let sum = |row: usize| match &self.row(row)[lanes.clone()] {
+            [one] => *one,
+            all => all.iter().sum(),
+        };
         let (mut from_ms, mut amount) = (self.instants[rows.start], sum(rows.start));
         for row in rows.start + 1..rows.end {
             let here = sum(row);

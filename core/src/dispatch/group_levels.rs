@@ -42,7 +42,7 @@ impl GroupLevels {
             }
             for &(group, _) in cluster.groups.homes(node) {
                 let [cores, gpus] = &mut self.groups[group as usize];
-                if let Some(levels) = cores {
+                if let Some(levels) = cores.as_mut().filter(|_| cores_milli != 0) {
                     let lane = lanes.cores(node);
                     block.visit_sums(lane..lane + 1, rows.clone(), |stretch, now| {
                         levels.change(stretch, now - cores_milli, now);

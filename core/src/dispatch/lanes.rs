@@ -12,42 +12,49 @@ use crate::sim::simulation::Simulation;
 /// where jobs ask for memory, and a lane for each device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lanes {
-    /// How many nodes a block has.
-    pub(super) width: usize,
+    /// How many nodes a block has, as a power of 2: nodes are told apart very often.
+    shift: u32,
     has_memory: bool,
 }
 
 impl Lanes {
     pub(super) fn new(setup: &Setup) -> Self {
-        Lanes { width: setup.cluster.nodes.len().clamp(1, WIDTH), has_memory: setup.asks_memory && !setup.is_pool }
+        let width = setup.cluster.nodes.len().min(WIDTH).next_power_of_two();
+        Lanes { shift: width.trailing_zeros(), has_memory: setup.asks_memory && !setup.is_pool }
+    }
+
+    /// How many nodes a block has, but for the last.
+    #[inline]
+    pub(super) fn width(&self) -> usize {
+        1 << self.shift
     }
 
     /// The block of a node.
     #[inline]
     pub(super) fn block(&self, node: u32) -> usize {
-        node as usize / self.width
+        node as usize >> self.shift
     }
 
     /// The lane of a node's milli-cores.
     #[inline]
     pub(super) fn cores(&self, node: u32) -> usize {
-        node as usize % self.width
+        node as usize & (self.width() - 1)
     }
 
     /// The lane of a node's memory.
     #[inline]
     pub(super) fn memory(&self, node: u32) -> Option<usize> {
-        self.has_memory.then(|| self.width + self.cores(node))
+        self.has_memory.then(|| self.width() + self.cores(node))
     }
 
     /// How many lanes there are before those of devices.
     pub(super) fn without_devices(&self) -> usize {
-        self.width * (1 + usize::from(self.has_memory))
+        self.width() * (1 + usize::from(self.has_memory))
     }
 
     /// The lanes of a node's devices.
     pub(super) fn devices(&self, cluster: &Cluster, node: u32) -> std::ops::Range<usize> {
-        let before = cluster.device_offsets[self.block(node) * self.width] as usize;
+        let before = cluster.device_offsets[self.block(node) * self.width()] as usize;
         let devices = cluster.devices(node);
         let first = self.without_devices() - before;
         first + devices.start..first + devices.end
@@ -58,16 +65,16 @@ impl Lanes {
         match shape {
             Shape { gpu_milli: 1.., .. } => all,
             Shape { memory_mb: 1.., .. } => self.without_devices(),
-            _ => self.width,
+            _ => self.width(),
         }
     }
 
     /// What is free now on the nodes of a block.
     pub(super) fn free_now(&self, simulation: &Simulation, block: usize) -> Vec<i64> {
         let (cluster, free) = (&simulation.setup.cluster, &simulation.machine.free);
-        let nodes = block * self.width..((block + 1) * self.width).min(cluster.nodes.len());
+        let nodes = block * self.width()..((block + 1) * self.width()).min(cluster.nodes.len());
         let mut amounts = free.cores_milli[nodes.clone()].to_vec();
-        amounts.resize(self.width, 0);
+        amounts.resize(self.width(), 0);
         if self.has_memory {
             amounts.extend(&free.memory_mb[nodes.clone()]);
         }
@@ -76,22 +83,23 @@ impl Lanes {
         amounts
     }
 
-    /// What a job takes, or gives back, of the lanes of each block; consecutive nodes of a block come together.
+    /// What a job takes, or gives back, of the lanes of each block; consecutive nodes of a block come together. The lists are
+    /// scratch space.
     pub(super) fn visit_changes(
         &self,
         cluster: &Cluster,
         shape: &Shape,
         placement: &Placement,
         sign: i64,
-        changes: &mut Vec<(usize, i64)>,
+        (nodes, changes): (&mut Vec<u32>, &mut Vec<(usize, i64)>),
         mut visit: impl FnMut(usize, &[u32], &[(usize, i64)]),
     ) {
-        let mut nodes: Vec<u32> = Vec::new();
+        nodes.clear();
         let mut shares = placement.shares_by_node(shape);
         changes.clear();
         for part in placement.parts() {
             if nodes.first().is_some_and(|&first| self.block(first) != self.block(part.node)) {
-                visit(self.block(nodes[0]), &nodes, changes);
+                visit(self.block(nodes[0]), nodes, changes);
                 nodes.clear();
                 changes.clear();
             }
@@ -109,21 +117,36 @@ impl Lanes {
             }
         }
         if let Some(&first) = nodes.first() {
-            visit(self.block(first), &nodes, changes);
+            visit(self.block(first), nodes, changes);
         }
     }
 
-    /// How many tasks of a shape a node has room for on which so much is free; that is noted in `free`.
+    /// How many tasks of a shape a node has room for on which so much is free; `free` says which nodes are down, and what is
+    /// free of others does not matter.
     #[inline]
     pub(super) fn capacity(&self, free: &mut Free, cluster: &Cluster, shape: &Shape, node: u32, amounts: &[i64]) -> u32 {
-        let memory_mb = match self.memory(node) {
-            Some(lane) if lane < amounts.len() => amounts[lane],
-            // Nobody has any of it.
-            _ => cluster.nodes[node as usize].memory_mb,
+        if shape.gpu_milli > 0 {
+            self.note(free, cluster, node, amounts);
+            return free.capacity(cluster, node, shape);
+        }
+        // Only what is asked for is looked at: this is where most of the time goes.
+        let tasks = |asked: i64, lane: Option<usize>| match lane {
+            Some(lane) if asked > 0 => amounts[lane] / asked,
+            _ => i64::from(u32::MAX),
         };
-        let devices = self.devices(cluster, node);
-        let devices = amounts.get(devices).unwrap_or(&[]);
+        let cores = self.cores(node);
+        let most = tasks(shape.cores_milli, Some(cores)).min(tasks(shape.memory_mb, self.memory(node)));
+        if most <= 0 || free.is_down(node) || !cluster.suits(node, shape) {
+            return 0;
+        }
+        most.min(i64::from(u32::MAX)) as u32
+    }
+
+    /// So much is free on a node.
+    pub(super) fn note(&self, free: &mut Free, cluster: &Cluster, node: u32, amounts: &[i64]) {
+        // Where it is not counted, nobody has any of it.
+        let memory_mb = self.memory(node).map_or(cluster.nodes[node as usize].memory_mb, |lane| amounts[lane]);
+        let devices = &amounts[self.devices(cluster, node)];
         free.set_node(cluster, node, amounts[self.cores(node)], memory_mb, devices);
-        free.capacity(cluster, node, shape)
     }
 }

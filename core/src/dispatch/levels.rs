@@ -9,23 +9,25 @@ const LEVELS: usize = 32;
 /// So many rows that say nothing are kept at the least before they are taken out together.
 const SLACK: usize = 16;
 
-/// By level: nodes that have reached it.
+/// By level, from the first on: how many nodes.
 type Counts = [i32; LEVELS];
 
 /// What holds from an instant until the next.
 #[derive(Clone, Debug)]
 struct Row {
-    /// How many more nodes have reached each level than in the row before.
+    /// How many more nodes are at each level than in the row before.
     change: Counts,
-    /// How many have. It is worked out when it is asked for: a job that comes or goes changes a few rows, not all behind.
-    nodes: Counts,
+    /// How many have reached it. That is worked out when it is asked for: a job that comes or goes changes a few rows, not all
+    /// behind.
+    reached: Counts,
 }
 
 /// Free amounts of a group of nodes, counted by level.
 #[derive(Clone, Debug)]
 pub(super) struct Levels {
-    /// How much more each level is.
+    /// How much more each level is, and how many levels one of an amount is.
     step: i64,
+    per_one: f64,
     /// The most that any node can have.
     most: i64,
     /// How many nodes there are.
@@ -36,7 +38,7 @@ pub(super) struct Levels {
     places: Vec<u32>,
     rows: Vec<Row>,
     spare: Vec<u32>,
-    /// In so many rows `nodes` is worked out.
+    /// In so many rows `reached` is worked out.
     known: usize,
     /// With so many rows it is time to tidy up.
     tidied: usize,
@@ -57,14 +59,15 @@ pub(super) struct Terms {
 impl Levels {
     /// So many nodes, none of which can ever have more than `most`. They have nothing yet.
     pub(super) fn new(count: usize, most: i64) -> Self {
-        let step = (most + LEVELS as i64 - 1) / LEVELS as i64;
+        let step = ((most + LEVELS as i64 - 1) / LEVELS as i64).max(1);
         Levels {
-            step: step.max(1),
+            step,
+            per_one: 1.0 / step as f64,
             most,
             count: count as i64,
             instants: vec![i64::MIN],
             places: vec![0],
-            rows: vec![Row { change: [0; LEVELS], nodes: [0; LEVELS] }],
+            rows: vec![Row { change: [0; LEVELS], reached: [0; LEVELS] }],
             spare: Vec::new(),
             known: 0,
             tidied: SLACK,
@@ -72,36 +75,42 @@ impl Levels {
         }
     }
 
+    /// The level of an amount. Where it is not exact it is too high by one: then there may seem to be room where there is none.
+    #[inline]
     fn level(&self, amount: i64) -> usize {
-        if amount < self.step {
-            return 0;
-        }
-        ((amount / self.step) as usize).min(LEVELS)
+        const MORE_THAN_ROUNDING: f64 = 1e-9;
+        ((amount as f64 * self.per_one + MORE_THAN_ROUNDING) as usize).min(LEVELS)
     }
 
     /// Throughout a stretch a node has `now` instead of `before`.
+    #[inline]
     pub(super) fn change(&mut self, stretch: Stretch, before: i64, now: i64) {
         let (before, now) = (self.level(before), self.level(now));
         if before == now {
             return;
         }
-        let sign = if now > before { 1 } else { -1 };
-        let reached = before.min(now)..before.max(now);
-        self.add(0, stretch.from_ms, reached.clone(), sign);
+        self.move_node(0, stretch.from_ms, before, now);
         if stretch.until_ms < i64::MAX {
-            self.add(1, stretch.until_ms, reached, -sign);
+            self.move_node(1, stretch.until_ms, now, before);
         }
     }
 
-    /// From an instant on, more or less nodes have reached these levels.
-    fn add(&mut self, end: usize, instant_ms: i64, levels: std::ops::Range<usize>, sign: i32) {
+    /// From an instant on, a node is at another level.
+    fn move_node(&mut self, end: usize, instant_ms: i64, before: usize, now: usize) {
         let mut row = self.hints[end];
         if self.instants.get(row) != Some(&instant_ms) {
             row = self.cut(instant_ms);
             self.hints[end] = row;
         }
         self.known = self.known.min(row);
-        self.rows[self.places[row] as usize].change[levels].iter_mut().for_each(|nodes| *nodes += sign);
+        let change = &mut self.rows[self.places[row] as usize].change;
+        // Nodes that have reached no level are not counted.
+        if before > 0 {
+            change[before - 1] -= 1;
+        }
+        if now > 0 {
+            change[now - 1] += 1;
+        }
     }
 
     /// The row that begins at an instant; it is made if there is none.
@@ -112,7 +121,7 @@ impl Levels {
         }
         let place = self.spare.pop().unwrap_or(self.rows.len() as u32);
         if place as usize == self.rows.len() {
-            self.rows.push(Row { change: [0; LEVELS], nodes: [0; LEVELS] });
+            self.rows.push(Row { change: [0; LEVELS], reached: [0; LEVELS] });
         }
         self.instants.insert(row, instant_ms);
         self.places.insert(row, place);
@@ -165,7 +174,10 @@ impl Levels {
         let mut counted = 0;
         while counted < on_a_node {
             let level = (counted + 1) * asked / self.step;
-            let within = (((level + 1) * self.step - 1) / asked).min(on_a_node);
+            let within = match asked < self.step {
+                true => (((level + 1) * self.step - 1) / asked).min(on_a_node),
+                false => counted + 1,
+            };
             match level {
                 0 => terms.tasks -= self.count * (within - counted),
                 _ => {
@@ -212,10 +224,14 @@ impl Levels {
         while self.known <= row {
             let before = match self.known {
                 0 => [0; LEVELS],
-                row => self.rows[self.places[row - 1] as usize].nodes,
+                row => self.rows[self.places[row - 1] as usize].reached,
             };
-            let Row { change, nodes } = &mut self.rows[self.places[self.known] as usize];
-            nodes.iter_mut().zip(before.iter().zip(&*change)).for_each(|(nodes, (before, change))| *nodes = before + change);
+            let Row { change, reached } = &mut self.rows[self.places[self.known] as usize];
+            let mut more = 0;
+            for level in (0..LEVELS).rev() {
+                more += change[level];
+                reached[level] = before[level] + more;
+            }
             self.known += 1;
         }
     }
@@ -223,10 +239,10 @@ impl Levels {
     /// Whether there may be room for all tasks.
     #[inline]
     fn may_hold(&self, terms: &Terms, row: usize) -> bool {
-        let nodes = &self.rows[self.places[row] as usize].nodes;
+        let reached = &self.rows[self.places[row] as usize].reached;
         let mut missing = terms.tasks;
         terms.weights[..terms.length].iter().any(|&(level, tasks)| {
-            missing -= tasks * i64::from(nodes[level as usize]);
+            missing -= tasks * i64::from(reached[level as usize]);
             missing <= 0
         }) || missing <= 0
     }

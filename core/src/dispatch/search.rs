@@ -26,8 +26,9 @@ pub(super) struct Sought {
 pub(super) struct Scratch {
     /// A row.
     pub(super) least: Vec<i64>,
-    /// What changes in a block.
+    /// What changes in a block, and on which nodes.
     pub(super) changes: Vec<(usize, i64)>,
+    pub(super) nodes: Vec<u32>,
     /// How many tasks more or less have room from an instant on.
     room: Vec<(i64, i64)>,
     /// What a job holds by its reservation, by block and lane; nothing where it is not looked at.

@@ -42,7 +42,7 @@ impl Timelines {
     pub(super) fn new(simulation: &Simulation) -> Self {
         let lanes = Lanes::new(&simulation.setup);
         let cluster = &simulation.setup.cluster;
-        let blocks = cluster.nodes.len().div_ceil(lanes.width);
+        let blocks = cluster.nodes.len().div_ceil(lanes.width());
         Timelines {
             lanes,
             blocks: (0..blocks).map(|block| Block::new(lanes.free_now(simulation, block))).collect(),
@@ -62,7 +62,8 @@ impl Timelines {
             return blocks[0].change(stretch, &[(0, sign * setup.cores_milli(state))], |_, _| {});
         }
         let (cluster, shape) = (&setup.cluster, setup.shape_of(state));
-        lanes.visit_changes(cluster, shape, &state.placement, sign, &mut scratch.changes, |block, nodes, changes| {
+        let lists = (&mut scratch.nodes, &mut scratch.changes);
+        lanes.visit_changes(cluster, shape, &state.placement, sign, lists, |block, nodes, changes| {
             blocks[block].change(stretch, changes, |block, rows| {
                 levels.change(cluster, lanes, &Changed { block, rows, nodes, changes });
             });
@@ -114,17 +115,19 @@ impl Timelines {
         free.copy_down(&simulation.machine.free);
         let has_choice = cluster.choices_for(shape).len() > 1;
         let by_number = config.placement == Rule::FirstFit && shape.gpu_milli == 0 && !has_choice;
-        let mut missing = if by_number { shape.tasks } else { u32::MAX };
+        let mut missing = shape.tasks;
         let least = &mut self.scratch.least;
         for nodes in cluster.nodes_for(shape).chunk_by(|&one, &other| self.lanes.block(one) == self.lanes.block(other)) {
             let block = &self.blocks[self.lanes.block(nodes[0])];
             least.resize(block.lanes(), 0);
             block.least_in(during.from_ms, during.until_ms, least);
             for &node in nodes {
-                let tasks = self.lanes.capacity(free, cluster, shape, node, least);
-                missing = missing.saturating_sub(tasks);
-                if by_number && missing == 0 {
-                    return;
+                self.lanes.note(free, cluster, node, least);
+                if by_number {
+                    missing = missing.saturating_sub(self.lanes.capacity(free, cluster, shape, node, least));
+                    if missing == 0 {
+                        return;
+                    }
                 }
             }
         }
