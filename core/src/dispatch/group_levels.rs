@@ -34,10 +34,10 @@ impl GroupLevels {
         let mut changes = changes.iter().peekable();
         for &node in *nodes {
             let cores_milli = changes.next().map_or(0, |one| one.1);
+            // Then its memory, and its devices.
             changes.next_if(|one| Some(one.0) == lanes.memory(node));
             let mut gpu_milli = 0;
-            let devices = lanes.devices(cluster, node);
-            while let Some(one) = changes.next_if(|one| devices.contains(&one.0)) {
+            while let Some(one) = changes.next_if(|one| one.0 >= lanes.without_devices()) {
                 gpu_milli += one.1;
             }
             for &(group, _) in cluster.groups.homes(node) {
@@ -49,7 +49,7 @@ impl GroupLevels {
                     });
                 }
                 if let Some(levels) = gpus.as_mut().filter(|_| gpu_milli != 0) {
-                    block.visit_sums(devices.clone(), rows.clone(), |stretch, now| {
+                    block.visit_sums(lanes.devices(cluster, node), rows.clone(), |stretch, now| {
                         levels.change(stretch, now - gpu_milli, now);
                     });
                 }
@@ -74,7 +74,11 @@ impl GroupLevels {
         self.groups[group.number as usize][usize::from(gpus)].get_or_insert_with(|| {
             let whole = |node: u32| {
                 let node = &cluster.nodes[node as usize];
-                if gpus { i64::from(node.gpus) * i64::from(DEVICE_MILLI) } else { node.cores_milli }
+                if gpus {
+                    i64::from(node.gpus) * i64::from(DEVICE_MILLI)
+                } else {
+                    node.cores_milli
+                }
             };
             let most = group.iter().map(|&node| whole(node)).max().unwrap_or(0);
             let mut levels = Levels::new(group.len(), most);

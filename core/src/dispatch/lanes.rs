@@ -35,6 +35,24 @@ impl Lanes {
         node as usize >> self.shift
     }
 
+    /// Nodes in ascending order, those of a block together.
+    #[inline]
+    pub(super) fn by_block<'a>(&self, mut nodes: &'a [u32]) -> impl Iterator<Item = &'a [u32]> {
+        let lanes = *self;
+        std::iter::from_fn(move || {
+            let block = lanes.block(*nodes.first()?);
+            let is_here = |node: &u32| lanes.block(*node) == block;
+            // Mostly they are all there.
+            let count = match nodes.get(lanes.width() - 1) {
+                Some(last) if is_here(last) => lanes.width(),
+                _ => nodes.iter().take_while(|node| is_here(node)).count(),
+            };
+            let (here, rest) = nodes.split_at(count);
+            nodes = rest;
+            Some(here)
+        })
+    }
+
     /// The lane of a node's milli-cores.
     #[inline]
     pub(super) fn cores(&self, node: u32) -> usize {
@@ -124,18 +142,26 @@ impl Lanes {
     /// How many tasks of a shape a node has room for on which so much is free; `free` says which nodes are down, and what is
     /// free of others does not matter.
     #[inline]
-    pub(super) fn capacity(&self, free: &mut Free, cluster: &Cluster, shape: &Shape, node: u32, amounts: &[i64]) -> u32 {
+    pub(super) fn capacity(
+        &self,
+        free: &mut Free,
+        cluster: &Cluster,
+        shape: &Shape,
+        node: u32,
+        amounts: &[i64],
+    ) -> u32 {
         if shape.gpu_milli > 0 {
             self.note(free, cluster, node, amounts);
             return free.capacity(cluster, node, shape);
         }
-        // Only what is asked for is looked at: this is where most of the time goes.
-        let tasks = |asked: i64, lane: Option<usize>| match lane {
-            Some(lane) if asked > 0 => amounts[lane] / asked,
+        // Only what is asked for is looked at, and mostly not even divided: this is where most of the time goes.
+        let tasks = |asked: i64, lane: Option<usize>| match lane.map(|lane| amounts[lane]) {
+            Some(amount) if asked > 0 && amount < 2 * asked => i64::from(amount >= asked),
+            Some(amount) if asked > 0 => amount / asked,
             _ => i64::from(u32::MAX),
         };
-        let cores = self.cores(node);
-        let most = tasks(shape.cores_milli, Some(cores)).min(tasks(shape.memory_mb, self.memory(node)));
+        let memory = if shape.memory_mb > 0 { self.memory(node) } else { None };
+        let most = tasks(shape.cores_milli, Some(self.cores(node))).min(tasks(shape.memory_mb, memory));
         if most <= 0 || free.is_down(node) || !cluster.suits(node, shape) {
             return 0;
         }

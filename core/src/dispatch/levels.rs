@@ -247,3 +247,57 @@ impl Levels {
         }) || missing <= 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::random::SplitMix64;
+
+    const LONG: i64 = 50;
+
+    #[test]
+    fn leaves_out_no_start_that_would_do() {
+        for seed in 0..300 {
+            let mut random = SplitMix64::for_job(seed, 5);
+            let mut below = |n: i64| (random.next_u64() % n as u64) as i64;
+            let (count, most) = (1 + below(6) as usize, 1 + below([20, 64, 1000][seed as usize % 3]));
+            let mut free = vec![vec![most; LONG as usize]; count];
+            let mut levels = Levels::new(count, most);
+            (0..count).for_each(|_| levels.change(Stretch { from_ms: i64::MIN, until_ms: i64::MAX }, 0, most));
+            for round in 0..40 {
+                let node = below(count as i64) as usize;
+                let from_ms = below(LONG);
+                let until_ms = if below(4) == 0 { LONG } else { from_ms + 1 + below(LONG - from_ms) };
+                let now = below(most + 1);
+                for at in from_ms..until_ms {
+                    let before = std::mem::replace(&mut free[node][at as usize], now);
+                    let until_ms = if at + 1 == LONG { i64::MAX } else { at + 1 };
+                    levels.change(Stretch { from_ms: at, until_ms }, before, now);
+                }
+                if round % 8 == 7 {
+                    levels.forget_before(0);
+                }
+                let (asked, tasks, span_ms) = (1 + below(most), 1 + below(8), 1 + below(LONG / 2));
+                let at = |instant: i64, node: usize| free[node][instant.min(LONG - 1) as usize];
+                let room = |instant: i64| (0..count).map(|node| at(instant, node) / asked).sum::<i64>();
+                let own_ms = if below(2) == 0 { LONG + below(9) } else { 10 + below(LONG - 10) };
+                let may_start = |start: i64| (start..start + span_ms).all(|one| one >= own_ms || room(one) >= tasks);
+                let within = Stretch { from_ms: below(10), until_ms: own_ms };
+                let terms = levels.terms(asked, tasks as u32);
+                let (mut told, mut rest) = (Vec::new(), within);
+                while rest.from_ms < rest.until_ms {
+                    let Some(starts) = levels.next_starts(&terms, rest, span_ms, own_ms) else { break };
+                    assert!(rest.from_ms <= starts.from_ms && starts.from_ms < starts.until_ms, "seed {seed}");
+                    told.extend(starts.from_ms..starts.until_ms);
+                    rest.from_ms = starts.until_ms;
+                }
+                for start in within.from_ms..within.until_ms {
+                    let is_told = told.contains(&start);
+                    assert!(is_told || !may_start(start), "seed {seed}, start {start}");
+                    // Where each level is one, it is known exactly.
+                    assert!(most > 32 || is_told == may_start(start), "seed {seed}, start {start}");
+                }
+            }
+        }
+    }
+}

@@ -21,7 +21,7 @@ struct Step {
 
 /// What is free over time. Reservations are in it where their jobs' states say.
 ///
-/// Where the rules are plain it is kept node by node, in timelines. Otherwise all that changes is walked through step by
+/// Where the rules are plain it is kept by blocks of nodes, in timelines. Otherwise all that changes is walked through step by
 /// step: that is slow, and says for any rule what is meant.
 #[derive(Clone, Debug)]
 pub(crate) struct Projection {

@@ -227,7 +227,10 @@ impl Pass<'_> {
             return false;
         }
         let reservation = Reservation { start_ms, planned_at: simulation.promises.freed };
-        simulation.states[job as usize].reservation = Some(Box::new(reservation));
+        match &mut simulation.states[job as usize].reservation {
+            Some(held) => **held = reservation,
+            none => *none = Some(Box::new(reservation)),
+        }
         if is_found {
             projection.add_reservation(simulation, job);
         }

@@ -96,8 +96,8 @@ impl<'a> Search<'a> {
         let cores_milli = self.simulation.setup.cores_milli(self.simulation.state(self.job));
         let own = [cores_milli];
         let own = self.own_ms.map(|own_ms| (own_ms, &own[..]));
-        let starts = Starts { from_ms, before_ms, span_ms: self.span_ms, lanes: 1, own };
-        self.blocks[0].first_with(&starts, cores_milli)
+        let starts = Starts { from_ms, before_ms, span_ms: self.span_ms, lanes: 1, width: 1, asked: cores_milli, own };
+        self.blocks[0].first_with(&starts)
     }
 
     /// The earliest start on the nodes of a group: the levels say where to look.
@@ -180,10 +180,10 @@ impl<'a> Search<'a> {
         let asked = shape.asked();
         let stride = lanes.without_devices();
         let wanted = i64::from(shape.tasks);
-        let is_one_instant = starts.until_ms - starts.from_ms == 1;
+        let is_one_instant = starts.until_ms == starts.from_ms + 1;
         changes.clear();
         let mut most = 0;
-        for nodes in group.chunk_by(|&one, &other| lanes.block(one) == lanes.block(other)) {
+        for nodes in lanes.by_block(group) {
             let number = lanes.block(nodes[0]);
             let block = &blocks[number];
             let starts = Starts {
@@ -191,6 +191,8 @@ impl<'a> Search<'a> {
                 before_ms: starts.until_ms,
                 span_ms: *span_ms,
                 lanes: lanes.asked(shape, block.lanes()),
+                width: lanes.width(),
+                asked: asked[0],
                 own: own_ms.map(|own_ms| (own_ms, &own[number * stride..][..stride])),
             };
             let mut most_here = 0;

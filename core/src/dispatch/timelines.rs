@@ -1,5 +1,5 @@
-//! The projection node by node: what is free on each over time. A job is sought room for, and a reservation held against
-//! what has become free since, by a look at a few instants of some nodes instead of a walk through all that changes.
+//! The projection by blocks of nodes: what is free on each node over time. A job is sought room for by a look at a few
+//! instants of some nodes instead of a walk through all that changes, and only where what has become free can help it.
 
 use crate::dispatch::block::Block;
 use crate::dispatch::group_levels::{Changed, GroupLevels};
@@ -117,10 +117,16 @@ impl Timelines {
         let by_number = config.placement == Rule::FirstFit && shape.gpu_milli == 0 && !has_choice;
         let mut missing = shape.tasks;
         let least = &mut self.scratch.least;
-        for nodes in cluster.nodes_for(shape).chunk_by(|&one, &other| self.lanes.block(one) == self.lanes.block(other)) {
+        for nodes in self.lanes.by_block(cluster.nodes_for(shape)) {
             let block = &self.blocks[self.lanes.block(nodes[0])];
             least.resize(block.lanes(), 0);
-            block.least_in(during.from_ms, during.until_ms, least);
+            if by_number {
+                // What is left of nodes without room does not matter either.
+                let asked = shape.asked()[0];
+                block.least_where_room((during.from_ms, during.until_ms), self.lanes.width(), asked, least);
+            } else {
+                block.least_in(during.from_ms, during.until_ms, least);
+            }
             for &node in nodes {
                 self.lanes.note(free, cluster, node, least);
                 if by_number {
@@ -162,4 +168,3 @@ impl Timelines {
         has_room
     }
 }
-
