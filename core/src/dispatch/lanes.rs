@@ -19,7 +19,10 @@ pub(super) struct Lanes {
 
 impl Lanes {
     pub(super) fn new(setup: &Setup) -> Self {
-        let width = setup.cluster.nodes.len().min(WIDTH).next_power_of_two();
+        // Where nodes have many devices, a row is long enough with a few of them.
+        let devices = setup.cluster.nodes.iter().map(|node| node.gpus as usize).max().unwrap_or(0);
+        let widest = WIDTH >> devices.clamp(1, WIDTH).ilog2();
+        let width = setup.cluster.nodes.len().min(widest).next_power_of_two();
         Lanes { shift: width.trailing_zeros(), has_memory: setup.asks_memory && !setup.is_pool }
     }
 
@@ -151,6 +154,11 @@ impl Lanes {
         amounts: &[i64],
     ) -> u32 {
         if shape.gpu_milli > 0 {
+            // Most nodes have too little on all their devices: that is seen at once.
+            let gpu_milli: i64 = amounts[self.devices(cluster, node)].iter().sum();
+            if gpu_milli < shape.gpu_milli {
+                return 0;
+            }
             self.note(free, cluster, node, amounts);
             return free.capacity(cluster, node, shape);
         }
