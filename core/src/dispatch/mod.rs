@@ -1,20 +1,24 @@
 //! Who may start now, when the next job does not fit: one file a family of rules.
 
 pub(crate) mod beside;
+mod block;
 pub(crate) mod by_shape;
 pub(crate) mod committed;
 pub(crate) mod contenders;
 pub(crate) mod eft;
 mod filling;
+mod group_levels;
 pub(crate) mod horizon;
+mod lanes;
+mod levels;
 pub(crate) mod pairs;
 pub(crate) mod preemptive;
 pub(crate) mod projection;
 pub(crate) mod promises;
 pub(crate) mod reserving;
 mod room;
+mod search;
 mod standing;
-mod timeline;
 pub(crate) mod timelines;
 pub(crate) mod turns;
 mod victims;

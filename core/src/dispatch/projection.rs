@@ -1,13 +1,13 @@
 //! The projection: what will be free if each running job ends when expected and each reservation is used.
 
 use crate::dispatch::room::Room;
+use crate::dispatch::search::Sought;
 use crate::dispatch::timelines::{Stretch, Timelines};
 use crate::model::free::Free;
-use crate::model::job::Shape;
 use crate::model::rules::Rules;
 use crate::place::locality::Reach;
 use crate::place::placement::Placement;
-use crate::sim::job_state::{Gained, JobState, Reservation};
+use crate::sim::job_state::JobState;
 use crate::sim::setup::Setup;
 use crate::sim::simulation::Simulation;
 
@@ -21,7 +21,7 @@ struct Step {
 
 /// What is free over time. Reservations are in it where their jobs' states say.
 ///
-/// Where the rules are plain it is kept node by node, in timelines. Otherwise all that changes is walked through step by
+/// Where the rules are plain it is kept by blocks of nodes, in timelines. Otherwise all that changes is walked through step by
 /// step: that is slow, and says for any rule what is meant.
 #[derive(Clone, Debug)]
 pub(crate) struct Projection {
@@ -104,9 +104,9 @@ impl Projection {
         }
     }
 
-    /// More has become free than some plans know of: nodes of a placement, for a time. `freed` counts such changes.
-    pub(crate) fn note_gain(&mut self, shape: &Shape, placement: &Placement, stretch: Stretch, freed: u64) {
-        self.timelines.iter_mut().for_each(|timelines| timelines.note_gain(shape, placement, stretch, freed));
+    /// More has become free for a time than some plans know of; `freed` counts such changes.
+    pub(crate) fn note_gain(&mut self, stretch: Stretch, freed: u64) {
+        self.timelines.iter_mut().for_each(|timelines| timelines.note_gain(stretch, freed));
     }
 
     /// More is free than plans from before know of, wherever that is.
@@ -114,34 +114,9 @@ impl Projection {
         self.timelines.iter_mut().for_each(|timelines| timelines.forget_plans(freed));
     }
 
-    /// All plans know of what had become free by then: a pass is over.
-    pub(super) fn forget_gains(&mut self, freed: u64) {
-        self.timelines.iter_mut().for_each(|timelines| timelines.forget_gains(freed));
-    }
-
-    /// The same where a job leaves a place for another.
-    pub(super) fn note_move(
-        &mut self,
-        shape: &Shape,
-        old: (&Placement, Stretch),
-        new: (&Placement, Stretch),
-        freed: u64,
-    ) {
-        self.timelines.iter_mut().for_each(|timelines| timelines.note_move(shape, old, new, freed));
-    }
-
-    /// What room has come up, at the most, for a job before the reservation that it holds, since that was planned.
-    pub(super) fn gained(&mut self, simulation: &Simulation, job: u32, held: &Reservation) -> Gained {
-        match &mut self.timelines {
-            None => Gained { tasks: u32::MAX, from_ms: simulation.now_ms(), before_ms: held.start_ms },
-            Some(timelines) => timelines.gained(simulation, job, held),
-        }
-    }
-
-    /// For how many tasks of the job that `earliest` was last asked for, at the least, there is no room before the time that
-    /// it told, or its bound.
-    pub(super) fn missing(&self) -> u32 {
-        self.timelines.as_ref().map_or(1, Timelines::missing)
+    /// All plans know of what had become free by then: a pass is over. Nobody will ask about the time before `now_ms`.
+    pub(super) fn forget(&mut self, freed: u64, now_ms: i64) {
+        self.timelines.iter_mut().for_each(|timelines| timelines.forget(freed, now_ms));
     }
 
     fn add(&mut self, step: Step) {
@@ -157,19 +132,61 @@ impl Projection {
         }
     }
 
-    /// The earliest time before the end of a stretch at which a job fits for the whole of its longest span, and its nodes. It
-    /// is known not to fit before the stretch begins.
-    pub(super) fn earliest(&mut self, simulation: &Simulation, job: u32, within: Stretch) -> Option<(i64, Placement)> {
-        if let Some(timelines) = &mut self.timelines {
-            let instant_ms = timelines.earliest_ms(simulation, job, within, &mut self.walking)?;
-            if simulation.setup.is_pool {
-                return Some((instant_ms, Placement::single(0, simulation.shape_of(job).tasks)));
-            }
-            let longest_ms = simulation.setup.longest_span_ms(simulation.state(job));
-            let during = Stretch { from_ms: instant_ms, until_ms: instant_ms + longest_ms };
-            timelines.free_during(simulation, simulation.shape_of(job), during, &mut self.during);
-            return Some((instant_ms, simulation.place_at(&self.during, job, instant_ms)?));
+    /// The earliest time within a stretch at which a job fits for the whole of its longest span, and its nodes. It is known not
+    /// to fit before, nor within as of the version `since`. If it holds a reservation, that is out of the projection when a
+    /// time is found.
+    pub(super) fn earliest(
+        &mut self,
+        simulation: &Simulation,
+        job: u32,
+        within: Stretch,
+        since: Option<u64>,
+    ) -> Option<(i64, Placement)> {
+        let holds = simulation.state(job).reservation.is_some();
+        // What it holds is in nobody's way but its own: mostly that is known without a change.
+        let stays = holds && self.is_own_plain(simulation, job, within);
+        if holds && !stays {
+            self.lift_reservation(simulation, job);
         }
+        let found = match &mut self.timelines {
+            None => self.walk(simulation, job, within),
+            Some(timelines) => {
+                let sought = Sought { within, since, holds: stays };
+                let instant_ms = timelines.earliest_ms(simulation, job, &sought, &mut self.walking);
+                if stays && instant_ms.is_some() {
+                    self.lift_reservation(simulation, job);
+                }
+                instant_ms.and_then(|instant_ms| Some((instant_ms, self.place_from(simulation, job, instant_ms)?)))
+            }
+        };
+        if found.is_none() && holds && !stays {
+            self.add_reservation(simulation, job);
+        }
+        found
+    }
+
+    /// Whether what a job holds is behind all these starts, takes no devices, and lasts as long as it may take anywhere.
+    fn is_own_plain(&self, simulation: &Simulation, job: u32, within: Stretch) -> bool {
+        self.timelines.is_some()
+            && within.until_ms <= simulation.state(job).reserved_ms()
+            && simulation.shape_of(job).gpu_milli == 0
+            && !simulation.setup.cluster.has_speeds
+    }
+
+    /// Where the placement rule puts a job at a time at which it fits by the timelines.
+    fn place_from(&mut self, simulation: &Simulation, job: u32, instant_ms: i64) -> Option<Placement> {
+        if simulation.setup.is_pool {
+            return Some(Placement::single(0, simulation.shape_of(job).tasks));
+        }
+        let timelines = self.timelines.as_mut()?;
+        let until_ms = instant_ms + simulation.setup.longest_span_ms(simulation.state(job));
+        let during = Stretch { from_ms: instant_ms, until_ms };
+        timelines.free_during(simulation, simulation.shape_of(job), during, &mut self.during);
+        simulation.place_at(&self.during, job, instant_ms)
+    }
+
+    /// The same step by step.
+    fn walk(&mut self, simulation: &Simulation, job: u32, within: Stretch) -> Option<(i64, Placement)> {
         let Projection { steps, at_instant, during, walking, .. } = self;
         let longest_ms = simulation.setup.longest_span_ms(simulation.state(job));
         let patient_until_ms = simulation.patient_until_ms(job);

@@ -80,7 +80,7 @@ impl Promises {
             let until_ms = state.segment_start_ms + setup.span_on(state, &state.placement);
             let left = Stretch { from_ms: now_ms, until_ms };
             projection.remove_run(setup, job, state, left);
-            projection.note_gain(setup.shape_of(state), &state.placement, left, self.freed);
+            projection.note_gain(left, self.freed);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::dispatch::turns::is_passed_over;
 use crate::model::rules::Rules;
 use crate::order::ranking::Turn;
 use crate::place::placement::Placement;
-use crate::sim::job_state::{Gained, Reservation};
+use crate::sim::job_state::Reservation;
 use crate::sim::setup::Setup;
 use crate::sim::simulation::Simulation;
 
@@ -36,7 +36,8 @@ pub(super) fn pass(simulation: &mut Simulation, depth: u32, order: &[Turn]) {
     simulation.promises.tried =
         (nobody_started && depth == 1 && stays_tried(simulation)).then_some(simulation.clock.next_arrival);
     let promises = &mut simulation.promises;
-    projection.forget_gains(promises.holders.iter().filter_map(planned_at).min().unwrap_or(promises.freed));
+    let known = promises.holders.iter().filter_map(planned_at).min().unwrap_or(promises.freed);
+    projection.forget(known, simulation.clock.now_ms);
     promises.projection = Some(projection);
     // Only if nothing has become free meanwhile has each been planned with all that there is.
     promises.settled = (promises.freed == freed && !simulation.setup.config.may_decline()).then(|| Settled {
@@ -163,8 +164,7 @@ pub(crate) fn first_delayed(simulation: &mut Simulation, job: u32) -> Option<u32
 
 /// What was kept for a job may be free from now on.
 fn note_gain(simulation: &Simulation, projection: &mut Projection, job: u32) {
-    let (placement, freed) = (&simulation.state(job).placement, simulation.promises.freed);
-    projection.note_gain(simulation.shape_of(job), placement, reserved(simulation, job), freed);
+    projection.note_gain(reserved(simulation, job), simulation.promises.freed);
 }
 
 /// A pass under way. All reservations that are held are in the projection.
@@ -217,27 +217,34 @@ impl Pass<'_> {
     /// Gives the job the earliest time it can have; says whether it holds a reservation. It does not if it starts, or
     /// would not fit even if all jobs had ended.
     fn plan(&mut self, job: u32) -> bool {
-        let held = self.simulation.state(job).reservation.as_deref().copied();
-        let Some((within, missing)) = self.times_to_plan(job, held) else { return true };
         let Pass { simulation, projection } = self;
         let now_ms = simulation.now_ms();
-        if held.is_some() {
-            projection.lift_reservation(simulation, job);
-        }
+        let held = simulation.state(job).reservation.as_deref().copied();
+        let (until_ms, since) = match held {
+            None => (i64::MAX, None),
+            // When its time has come, its nodes are chosen anew from all that is free by then. Whoever may decline may also
+            // think better of it, though nothing has become free.
+            Some(held) if held.start_ms <= now_ms || simulation.setup.config.may_decline() => {
+                (held.start_ms.max(now_ms + 1), None)
+            }
+            Some(held) if held.planned_at == simulation.promises.freed => return true,
+            Some(held) => (held.start_ms, Some(held.planned_at)),
+        };
         let mut start_ms = held.map_or(i64::MAX, |held| held.start_ms);
-        if let Some((instant_ms, placement)) = projection.earliest(simulation, job, within) {
-            let moves = held.is_some() && (instant_ms, &placement) != (start_ms, &simulation.state(job).placement);
-            if moves {
+        let found = projection.earliest(simulation, job, Stretch { from_ms: now_ms, until_ms }, since);
+        let is_found = found.is_some();
+        if let Some((instant_ms, placement)) = found {
+            if held.is_some() && (instant_ms, &placement) != (start_ms, &simulation.state(job).placement) {
                 simulation.promises.plan_again();
-                let until_ms = instant_ms + simulation.span_on(job, &placement);
-                let old = (&simulation.state(job).placement, reserved(simulation, job));
-                let new = (&placement, Stretch { from_ms: instant_ms, until_ms });
-                projection.note_move(simulation.shape_of(job), old, new, simulation.promises.freed);
+                note_gain(simulation, projection, job);
             }
             simulation.states[job as usize].placement = placement;
             start_ms = instant_ms;
         }
         if start_ms == now_ms {
+            if !is_found {
+                projection.lift_reservation(simulation, job);
+            }
             simulation.promises.holders.retain(|&holder| holder != job);
             let placement = std::mem::take(&mut simulation.states[job as usize].placement);
             self.start(job, placement);
@@ -247,47 +254,19 @@ impl Pass<'_> {
         if start_ms == i64::MAX {
             return false;
         }
-        let reservation = Reservation {
-            missing: missing.min(projection.missing()),
-            ..Reservation::new(start_ms, simulation.promises.freed)
-        };
-        simulation.states[job as usize].reservation = Some(Box::new(reservation));
-        projection.add_reservation(simulation, job);
+        let reservation = Reservation { start_ms, planned_at: simulation.promises.freed };
+        match &mut simulation.states[job as usize].reservation {
+            Some(held) => **held = reservation,
+            none => *none = Some(Box::new(reservation)),
+        }
+        if is_found {
+            projection.add_reservation(simulation, job);
+        }
         // Jobs are planned in order, so holders stay in order.
         if held.is_none() {
             simulation.promises.holders.push(job);
         }
         true
-    }
-
-    /// Between which times a start is to be sought for a job, and for how many of its tasks at the least there was no room at
-    /// others; none: it keeps what it holds, for it is known to find no better.
-    fn times_to_plan(&mut self, job: u32, held: Option<Reservation>) -> Option<(Stretch, u32)> {
-        let Pass { simulation, projection } = self;
-        let now_ms = simulation.now_ms();
-        let until = |until_ms: i64| Some((Stretch { from_ms: now_ms, until_ms }, u32::MAX));
-        let Some(held) = held else { return until(i64::MAX) };
-        // When its time has come, its nodes are chosen anew from all that is free by then. Whoever may decline may also think
-        // better of it, though nothing has become free.
-        if held.start_ms <= now_ms || simulation.setup.config.may_decline() {
-            return until(held.start_ms.max(now_ms + 1));
-        }
-        let planned_at = simulation.promises.freed;
-        if held.planned_at == planned_at {
-            return None;
-        }
-        let gained = projection.gained(simulation, job, &held);
-        if gained.tasks < held.missing {
-            let known = Reservation { planned_at, gained, ..held };
-            simulation.states[job as usize].reservation = Some(Box::new(known));
-            return None;
-        }
-        let Gained { from_ms, before_ms, .. } = gained;
-        // Where most times are in question, all are looked at: then more is known than before.
-        if before_ms - from_ms > (held.start_ms - now_ms) / 2 {
-            return until(held.start_ms);
-        }
-        Some((Stretch { from_ms: from_ms.max(now_ms), until_ms: before_ms }, held.missing))
     }
 
     fn start(&mut self, job: u32, placement: Placement) {
@@ -362,8 +341,7 @@ impl Pass<'_> {
         for (holder, before) in moved {
             let from_ms = simulation.state(holder).reserved_ms();
             let until_ms = from_ms + simulation.span_on(holder, &before);
-            let (shape, freed) = (simulation.shape_of(holder), simulation.promises.freed);
-            projection.note_gain(shape, &before, Stretch { from_ms, until_ms }, freed);
+            projection.note_gain(Stretch { from_ms, until_ms }, simulation.promises.freed);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::model::areas::{slowed, Areas, Site, Sites, Slowdowns};
 use crate::model::codes::from_code;
 use crate::model::free::Free;
-use crate::model::groups::{Group, GroupNumbers, Scope};
+use crate::model::groups::{Group, GroupNumbers, Groups, Scope};
 use crate::model::job::{Fingerprint, Shape};
 use crate::model::speeds::{KindSpeeds, FULL_SPEED, MOST_SPEED};
 use crate::place::placement::Placement;
@@ -76,6 +76,8 @@ pub struct Cluster {
     pub slowdowns: Slowdowns,
     /// Whether nodes name switches and racks.
     pub sites: Sites,
+    /// All groups of nodes of which one must hold a whole job.
+    pub(crate) groups: Arc<Groups>,
     every_node: Scope,
     /// The partitions that nodes name, then the scopes that were told beside them.
     scopes: Vec<Scope>,
@@ -155,7 +157,8 @@ impl Cluster {
         let groups = Arc::new(numbers.finish(&nodes, &device_offsets));
         Ok(Cluster {
             fingerprint: hash.finish(),
-            empty: Free::all(&nodes, device_offsets[nodes.len()], groups),
+            empty: Free::all(&nodes, device_offsets[nodes.len()], groups.clone()),
+            groups,
             has_speeds: !kinds.is_empty()
                 || slowdowns.any()
                 || nodes.iter().any(|node| node.speed_milli * 1000 != FULL_SPEED),

@@ -52,40 +52,6 @@ pub struct Reservation {
     pub start_ms: i64,
     /// `Simulation::freed` when this was planned.
     pub planned_at: u64,
-    /// At every earlier time so many tasks, or more, had no room when it was planned. This and what follows is a pure cache.
-    pub missing: u32,
-    /// What has become free since.
-    pub gained: Gained,
-}
-
-impl Reservation {
-    /// A reservation of which nothing more is known.
-    pub(crate) fn new(start_ms: i64, planned_at: u64) -> Self {
-        Reservation { start_ms, planned_at, missing: 1, gained: Gained::NOTHING }
-    }
-}
-
-/// Room that has come up before a reservation: for so many tasks at the most, and for starts between these times alone.
-#[derive(Clone, Copy, Debug)]
-pub struct Gained {
-    /// How many tasks.
-    pub tasks: u32,
-    /// The earliest start.
-    pub from_ms: i64,
-    /// All starts are before this.
-    pub before_ms: i64,
-}
-
-impl Gained {
-    /// No room has come up.
-    pub(crate) const NOTHING: Gained = Gained { tasks: 0, from_ms: i64::MAX, before_ms: i64::MIN };
-
-    /// More has come up, for starts between these times.
-    pub(crate) fn add(&mut self, tasks: u32, from_ms: i64, before_ms: i64) {
-        self.tasks = self.tasks.saturating_add(tasks);
-        self.from_ms = self.from_ms.min(from_ms);
-        self.before_ms = self.before_ms.max(before_ms);
-    }
 }
 
 /// One job's part of the state; small, since a simulation may have millions.

@@ -290,7 +290,7 @@ fn read_state(input: &mut Reader, state: &mut JobState) -> Result<bool, String> 
     let (start_ms, planned_at) = (input.get()?, input.number()?);
     state.reservation = match start_ms {
         i64::MAX => None,
-        _ => Some(Box::new(Reservation::new(checked_time(start_ms)?, planned_at))),
+        _ => Some(Box::new(Reservation { start_ms: checked_time(start_ms)?, planned_at })),
     };
     state.sequence = input.count()?;
     state.preemptions = input.count()?;

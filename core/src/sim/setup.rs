@@ -48,6 +48,8 @@ pub struct Setup {
     pub(crate) is_ruled: bool,
     /// Whether some job has its nodes for itself.
     pub(crate) has_exclusive: bool,
+    /// Whether some job asks for memory.
+    pub(crate) asks_memory: bool,
 }
 
 impl Setup {
@@ -81,6 +83,7 @@ impl Setup {
             is_pool: is_pool(&cluster, &jobs, &config),
             is_ruled: jobs.rules.as_ref().is_some_and(Rules::bind_starts),
             has_exclusive: jobs.shapes.iter().any(|shape| shape.exclusive),
+            asks_memory: jobs.shapes.iter().any(|shape| shape.memory_mb > 0),
             locality: Locality::new(&cluster, shapes, &config).map(Arc::new),
             sizes: Arc::new(JobSizes::new(&cluster, &jobs, config.size_by, config.policy)),
             given: if config.order_moves() { given.into() } else { Arc::default() },

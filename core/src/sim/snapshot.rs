@@ -219,7 +219,7 @@ impl Simulation {
             state.done_ms = told.done_ms;
             state.held_ms = if ended { told.end_ms - told.start_ms } else { 0 };
             state.placement = told.placement;
-            let reservation = |start_ms| Box::new(Reservation::new(start_ms, 0));
+            let reservation = |start_ms| Box::new(Reservation { start_ms, planned_at: 0 });
             state.reservation = told.reserved_ms.map(reservation);
             state.reject_reason = reject_reason.unwrap_or(state.reject_reason);
         }
