@@ -88,6 +88,11 @@ class Judge:
         limits = configuration.most_failures, configuration.failure_window_s, configuration.probe_s
         self.breaker.set_limits(*limits)
 
+    @property
+    def scheduler(self) -> Scheduler:
+        """The way to schedule that decides."""
+        return self._scheduler
+
     def warm_up(self, picture: Picture) -> None:
         """Decides once for nothing, so that loading a network is not held against the deadline."""
         if picture.candidates:
