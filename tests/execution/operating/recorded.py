@@ -14,8 +14,8 @@ from shunter.workloads.reading import read_log
 
 ORIGIN_S = 1_800_000_000.0
 """When the log begins, on the clock of today's schedulers."""
-FORGET_S = 300.0
-"""So long jobs that have ended are still told of, as Slurm does."""
+FORGET_S = 1800.0
+"""So long jobs that have ended are still told of, longer than from one reading to the next."""
 
 
 class SimulatedSite:
@@ -26,7 +26,9 @@ class SimulatedSite:
         log = read_log(f"generate:lublin?seed={seed}&jobs={jobs}&cores=64&load={load}")
         # Users ask for twice what they need, and some more.
         asked = log.workload.jobs.with_columns(requested_s=2 * log.workload.jobs["run_s"] + 60.0)
-        self.schedule = simulate(replace(log.workload, jobs=asked), self.cluster, **{"policy": "fcfs", "dispatch": "easy", **settings})
+        self.schedule = simulate(
+            replace(log.workload, jobs=asked), self.cluster, **{"policy": "fcfs", "dispatch": "easy", **settings}
+        )
         self.jobs = self.schedule.workload.jobs.to_dicts()
         self.nodes = tuple(SiteNode(node.name, int(node.cores), None) for node in self.cluster.nodes)
 

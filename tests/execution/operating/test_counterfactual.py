@@ -115,7 +115,7 @@ def test_a_job_that_leaves_takes_part_but_is_not_measured() -> None:
     assert tables.workload.jobs["cancel_s"].to_list() == [None, NOW_S + 50, None]
     found = look_back(tables)
     assert (found.jobs, found.error.mean_wait_s) == (1, 0), "the short job is first once the long one is gone"
-    cancelled = replace(long, state=State.ENDED, start_s=NOW_S + 60, end_s=NOW_S + 60)
+    cancelled = replace(long, state=State.ENDED, status="cancelled", start_s=NOW_S + 60, end_s=NOW_S + 60)
     again = Stretch(picture_of(site(first, long, short), []))
     again.see(site(first, short, cancelled, now_s=NOW_S + 70))
     assert again.tables().workload.jobs["cancel_s"].to_list()[1] == NOW_S + 70
@@ -156,6 +156,14 @@ def test_runs_that_are_cut_or_forgotten_end_with_the_reading() -> None:
     assert len(tables.measured) == 0
     nobody = look_back(tables)
     assert (nobody.jobs, nobody.sentence, nobody.lines) == (0, "Nobody waited", ["0 jobs in 1.17 min", "Nobody waited"])
+
+
+def test_a_job_that_ran_for_no_second_has_run() -> None:
+    first, short = running(1, *BOTH), whole(2, 1)
+    one = Stretch(picture_of(site(first, short), []))
+    one.see(site(ended(first, 20), replace(ended(started(short, 20), 20), status="completed"), now_s=NOW_S + 30))
+    found = look_back(one.tables())
+    assert (found.jobs, found.ended, found.real.mean_wait_s) == (1, 1, 80)
 
 
 def test_jobs_that_fit_nowhere_are_counted_and_left_out() -> None:

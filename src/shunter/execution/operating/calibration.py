@@ -206,7 +206,5 @@ def calibration_lines(told: dict[str, Any]) -> list[str]:
 
 def _has_started(job: SiteJob, prediction: Prediction) -> bool:
     """Returns whether a job has started since, or just before: readings are not instants."""
-    if job.state not in (State.RUNNING, State.ENDED) or job.start_s is None:
-        return False
-    is_cancelled = job.state == State.ENDED and job.end_s is not None and job.start_s >= job.end_s
-    return not is_cancelled and job.start_s >= prediction.made_s - NEAR_S
+    has_run = job.state == State.RUNNING or job.has_run
+    return has_run and job.start_s is not None and job.start_s >= prediction.made_s - NEAR_S

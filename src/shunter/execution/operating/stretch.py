@@ -154,8 +154,7 @@ class Stretch:
             seen.start_s, seen.left_s = start_s, None
 
     def _end(self, job: SiteJob, site: Site) -> None:
-        has_run = job.start_s is not None and job.end_s is not None and job.start_s < job.end_s
-        if not has_run:
+        if not job.has_run:
             self._leave(job.id, site.now_s)
             return
         assert job.start_s is not None
