@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from shunter.execution.operating.neighbor import Knob, Value
 from shunter.execution.operating.site import Site, SiteJob, SiteNode, State
 from shunter.model.cluster import Cluster, Node
+from shunter.model.log import Log
 from shunter.simulation.run import simulate
 from shunter.workloads.reading import read_log
 
@@ -19,32 +22,31 @@ FORGET_S = 1800.0
 
 
 class SimulatedSite:
-    """A crowded machine of 16 nodes with 4 cores each, under fcfs/easy or another policy."""
+    """A log on its machine under a policy, as the scheduler of a site would tell of it."""
 
-    def __init__(self, seed: int = 7, jobs: int = 400, load: float = 1.2, **settings: Any) -> None:  # noqa: ANN401
-        self.cluster = Cluster.from_nodes(tuple(Node(f"n{number}", 4.0) for number in range(16)), "site")
-        log = read_log(f"generate:lublin?seed={seed}&jobs={jobs}&cores=64&load={load}")
-        # Users ask for twice what they need, and some more.
+    def __init__(self, log: Log, **settings: Any) -> None:  # noqa: ANN401 - settings of the policy
+        self.schedule = simulate(log.workload, log.cluster, **{"policy": "fcfs", "dispatch": "easy", **settings})
+        self.cluster, self.jobs = log.cluster, log.workload.jobs.to_dicts()
+        self._submit_s = log.workload.jobs["submit_s"].to_numpy()
+        self.nodes = tuple(SiteNode(node.name, int(node.cores), None) for node in log.cluster.nodes)
+
+    @classmethod
+    def crowded(cls, jobs: int = 400) -> SimulatedSite:
+        """Returns a crowded machine of 16 nodes with 4 cores each; users ask for twice what they need, and more."""
+        log = read_log(f"generate:lublin?seed=7&jobs={jobs}&cores=64&load=1.2")
         asked = log.workload.jobs.with_columns(requested_s=2 * log.workload.jobs["run_s"] + 60.0)
-        self.schedule = simulate(
-            replace(log.workload, jobs=asked), self.cluster, **{"policy": "fcfs", "dispatch": "easy", **settings}
-        )
-        self.jobs = self.schedule.workload.jobs.to_dicts()
-        self.nodes = tuple(SiteNode(node.name, int(node.cores), None) for node in self.cluster.nodes)
+        cluster = Cluster.from_nodes(tuple(Node(f"n{number}", 4.0) for number in range(16)), "site")
+        return cls(Log(replace(log.workload, jobs=asked), cluster))
 
     def read(self, time_s: float) -> Site:
         """Returns what a scheduler would tell at a time of the log's own clock."""
-        found = []
-        for place, row in enumerate(self.jobs):
-            job = self._job(place, row, time_s)
-            if job is not None:
-                found.append(job)
-        return Site(ORIGIN_S + time_s, tuple(found), self.nodes, is_memory_shared=False)
+        # A job that never started has no end, and is told of for ever.
+        is_told = (self._submit_s <= time_s) & ~(self.schedule.end_s < time_s - FORGET_S)
+        told = [self._job(place, self.jobs[place], time_s) for place in np.flatnonzero(is_told).tolist()]
+        return Site(ORIGIN_S + time_s, tuple(told), self.nodes, is_memory_shared=False)
 
-    def _job(self, place: int, row: dict[str, Any], time_s: float) -> SiteJob | None:
+    def _job(self, place: int, row: dict[str, Any], time_s: float) -> SiteJob:
         start_s, end_s = float(self.schedule.start_s[place]), float(self.schedule.end_s[place])
-        if row["submit_s"] > time_s or end_s < time_s - FORGET_S:
-            return None
         cores = round(row["tasks"] * row["cores_per_task"])
         fields: dict[str, Any] = {"state": State.PENDING}
         if start_s <= time_s:

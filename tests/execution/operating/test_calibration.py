@@ -127,7 +127,7 @@ def test_predictions_are_of_the_present_and_of_those_that_wait() -> None:
 
 
 def test_scores_are_those_that_one_finds_in_the_schedule_itself(file: Path) -> None:
-    reality = SimulatedSite(jobs=300)
+    reality = SimulatedSite.crowded(300)
     jobs = reality.schedule.workload.jobs
     kept, ended = Calibration(file), dict[int, SiteJob]()
     for time_s in np.arange(float(jobs["submit_s"][150]), float(jobs["submit_s"][-1]), 1800):

@@ -191,7 +191,7 @@ def test_a_copy_stays_as_it_is(stretch: Stretch) -> None:
 
 @pytest.mark.parametrize("hours", [1, 8])
 def test_a_site_that_is_the_simulation_has_no_error(hours: int) -> None:
-    reality = SimulatedSite()
+    reality = SimulatedSite.crowded()
     submit_s = reality.schedule.workload.jobs["submit_s"].to_numpy()
     begin_s = float(submit_s[200]) + 5
     one = Stretch(picture_of(reality.read(begin_s), []))

@@ -41,7 +41,7 @@ def make(tmp_path: Path) -> Make:
 @pytest.fixture(scope="module")
 def hours() -> list[Site]:
     """Readings of two and a half hours of a crowded site, every five minutes."""
-    reality = SimulatedSite()
+    reality = SimulatedSite.crowded()
     begin_s = float(reality.jobs[200]["submit_s"])
     return [reality.read(begin_s + after_s) for after_s in range(0, int(2.5 * HOUR), 300)]
 
