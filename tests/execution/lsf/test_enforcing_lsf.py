@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -33,15 +34,18 @@ def test_enforcing_places_jobs_on_the_named_hosts(lsf: EmulatedLsf, beside: Besi
 def test_a_job_that_does_not_start_is_let_go_in_time(lsf: EmulatedLsf, beside: Beside) -> None:
     lsf.set(is_paused=True)
     waiting = lsf.submit(minutes=5)
-    operation = beside.make("enforce", users=("ann",), pin_s=1.0)
+    operation = beside.make("enforce", users=("ann",), pin_s=600.0)
     operation.cycle()
     assert lsf.job(waiting).asked.startswith("host")
     operation.cycle()
     assert lsf.job(waiting).asked.startswith("host")
+    patient, hand = operation._hand.configuration, operation._hand
+    hand.configuration = replace(patient, pin_s=1.0)
     time.sleep(1.1)
     operation.cycle()
     assert lsf.job(waiting).asked == ""
     assert lsf.changes()[-1] == f"bmod -mn {waiting}"
+    hand.configuration = patient
     operation.cycle()
     assert lsf.job(waiting).asked == "", "it is not bound again at once"
 

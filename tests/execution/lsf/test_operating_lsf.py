@@ -43,6 +43,11 @@ def test_observing_changes_nothing(lsf: EmulatedLsf, beside: Beside) -> None:
     }
     assert line["changes"] == []
     assert beside.status()["up"] == 1
+    assert beside.status()["waiting_for"] == {
+        "Not enough job slot": 3,
+        "The job was suspended by the user while pending": 1,
+        "Job dependency condition not satisfied": 1,
+    }
 
 
 def test_nudging_makes_the_policys_order_lsfs_and_undo_restores_it(lsf: EmulatedLsf, beside: Beside) -> None:
@@ -111,11 +116,11 @@ def test_elements_of_an_array_are_named_one_by_one(lsf: EmulatedLsf, beside: Bes
 
 
 def test_jobs_start_in_the_order_of_the_policy(lsf: EmulatedLsf, beside: Beside) -> None:
-    first = lsf.submit("-n", "12", seconds=8)
+    first = lsf.submit("-n", "12")
     jobs = [lsf.submit("-n", "12", seconds=0.2, minutes=minutes) for minutes in (9, 1, 5)]
     beside.make().cycle()
-    assert lsf.job(first).stat == "RUN", "it was quick enough to be of any use"
-    lsf.wait(lambda: {job.stat for job in lsf.jobs()} == {"DONE"}, "the end of all jobs")
+    lsf.run("bkill", str(first))
+    lsf.wait(lambda: {lsf.job(id).stat for id in jobs} == {"DONE"}, "the end of all jobs")
     assert sorted(jobs, key=lambda id: lsf.job(id).start_s or 0) == [jobs[1], jobs[2], jobs[0]]
 
 
@@ -158,6 +163,26 @@ def test_what_is_set_between_reading_and_changing_is_not_written_over(lsf: Emula
     assert changes[0].trouble == "left, for its aps has changed meanwhile"
     assert lsf.job(changes[0].job.id).admin == 7
     assert all(change.applied for change in changes[1:])
+
+
+def test_jobs_go_back_to_where_they_came_though_others_come_and_go_meanwhile(lsf: EmulatedLsf, beside: Beside) -> None:
+    nine, one, five, three = lsf.crowd(9, 1, 5, 3, queue="plain")
+    operation = beside.make()
+    operation.cycle()
+    site = beside.neighbor.read(with_knobs=True)
+    late = lsf.submit(minutes=7, queue="plain")
+    lsf.run("bkill", str(one))
+    operation._hand.undo(site)
+    assert lsf.line("plain") == [nine, five, three, late]
+    # One that now waits in another line is nobody's to send back.
+    operation = beside.make()
+    operation.cycle()
+    assert lsf.line("plain") == [three, five, late, nine]
+    site = beside.neighbor.read(with_knobs=True)
+    lsf.run("bmod", "-q", "normal", str(three))
+    changes = {change.job.id: change for change in operation._hand.undo(site)}
+    assert changes[three].trouble == "left, for it does not wait any more"
+    assert lsf.line("plain") == [nine, five, late]
 
 
 def test_bounds_rates_lists_and_canaries_hold(lsf: EmulatedLsf, beside: Beside) -> None:

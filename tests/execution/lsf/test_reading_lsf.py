@@ -81,6 +81,8 @@ def test_ids_name_one_job_and_never_an_array() -> None:
         ("Job slot limit reached: 2 hosts; Closed by LSF administrator: 1 host;", ""),
         ("Job's requirements for resource reservation not satisfied: 4 hosts;", ""),
         ("There are no suitable hosts for the job;", ""),
+        ("Not specified in job submission: 2 hosts; Not usable to the queue: 1 host;", ""),
+        ("Not specified in job submission;", ""),
         ("Job dependency condition not satisfied;", "Job dependency condition not satisfied"),
         ("The user has reached his/her job slot limit;", "The user has reached his/her job slot limit"),
         ("The queue has reached its job slot limit;", "The queue has reached its job slot limit"),
@@ -135,7 +137,20 @@ def test_a_job_of_the_manuals_kind_is_read_whole() -> None:
     [job] = jobs_of(bjobs(record), Machine(), NOW_S)
     assert (job.state, job.cores, job.nodes, job.allocation) == (State.RUNNING, 3, 2, (("n1", 2), ("n2", 1)))
     assert (job.start_s, job.end_s, job.requested_s) == (NOW_S - 34, None, 86_400)
-    assert (job.gpus, job.devices, job.memory_mb) == (3, {"n1": [0, 1], "n2": [0]}, 200)
+    assert (job.gpus, job.devices, job.memory_mb) == (3, {"n1": [0, 1], "n2": [0]}, 200), "more than it uses"
+    [hungry] = jobs_of(bjobs({**record, "MEM": "5.2 Gbytes"}), Machine(), NOW_S)
+    assert hungry.memory_mb == 5.2 * 1024
+    [waits] = jobs_of(bjobs({"JOBID": "5", "STAT": "PEND", "MEMLIMIT": "4 Gbytes"}), Machine(), NOW_S)
+    assert waits.memory_mb is None, "a limit reserves nothing"
+
+
+def test_rounded_times_never_let_a_job_start_before_it_came() -> None:
+    told = {"SUBMIT_TIME": "Jan  8 14:59", "START_TIME": "Jan  8 14:59", "EXEC_HOST": "n1"}
+    runs = {"JOBID": "1", "STAT": "RUN", "RUN_TIME": "61 second(s)", **told}
+    done = {"JOBID": "2", "STAT": "DONE", "RUN_TIME": "59 second(s)", "FINISH_TIME": "Jan  8 14:59", **told}
+    running, ended = jobs_of(bjobs(runs, done), Machine(), NOW_S)
+    assert running.start_s == running.submit_s == NOW_S - 60
+    assert ended.start_s == ended.submit_s
 
 
 def test_absolute_priorities_and_what_was_added_to_them_are_read() -> None:
@@ -197,7 +212,7 @@ other             40  Open:Inact_Win    -    -    -    -     0     0     0     0
     site = site_of(Texts(bjobs(*jobs), HOSTS, states, queues, aps=aps), NOW_S)
     assert [job.id for job in site.candidates] == [2, 1]
     assert {job.line for job in site.candidates} == {"normal short"}
-    assert site.jobs[2].barrier == "the queue is Open:Inact_Win"
+    assert site.jobs[2].barrier == "the queue is inactive (Open:Inact_Win)"
     assert site.nodes[0].partitions == ("normal", "other", "short"), "hosts that nobody can name are all of them"
     assert site.tiers == {"normal": 30, "short": 30, "other": 40}
 
@@ -221,7 +236,7 @@ def test_every_program_of_the_emulation_is_read_in_both_forms(lsf: EmulatedLsf) 
     fixed = {"lists": ("lshosts", "-w"), "gpus": ("lshosts", "-gpu"), "groups": ("bmgroup",)}
     static = {name: lsf.run(*words).encode() for name, words in fixed.items()}
     fields = "jobid stat user queue proj_name slots min_req_proc run_time submit_time start_time specified_start_time"
-    fields += " finish_time exec_host memlimit runtimelimit effective_resreq job_priority pend_reason job_name"
+    fields += " finish_time exec_host mem runtimelimit effective_resreq job_priority pend_reason job_name"
     found = []
     for shows_year in (True, False):
         lsf.set(shows_year=shows_year)

@@ -139,6 +139,22 @@ def test_a_command_that_is_refused_is_told_and_the_rest_is_left(lsf: EmulatedLsf
     assert not any(job.admin for job in lsf.jobs())
 
 
+def test_a_job_that_is_always_refused_does_not_keep_others_from_their_turn(lsf: EmulatedLsf, beside: Beside) -> None:
+    jobs = lsf.crowd(9, 9, 9, 9, 9, 1, 2, 3, 4)
+    refused, last = jobs[5:8], jobs[8]
+    real = (lsf.programs / "bmod").read_text()
+    cases = "|".join(map(str, refused))
+    refuse = f'for last; do :; done; case "$last" in {cases}) echo "Bad job" >&2; exit 255;; esac'
+    (lsf.programs / "bmod").write_text(real.replace("#!/bin/sh\n", f"#!/bin/sh\n{refuse}\n"))
+    operation = beside.make()
+    for _ in range(4):
+        operation.cycle()
+    assert beside.audit()[-1]["masked"] == {str(id): "changing it failed 3 times" for id in refused}
+    assert lsf.line()[0] == last
+    beside.undo()
+    assert not any(job.admin for job in lsf.jobs())
+
+
 def test_a_host_that_goes_and_a_queue_that_stops_are_seen(lsf: EmulatedLsf, beside: Beside) -> None:
     nine, one = lsf.crowd(9, 1)
     operation = beside.make("observe")

@@ -24,7 +24,6 @@ from shunter.execution.operating.site import SiteJob, State
 from shunter.workloads.formats.lsf import parse_requirement
 
 _SPAN: Final = re.compile(r"span\s*\[\s*(?:(hosts)\s*=\s*1\b|ptile\s*=\s*'?(\d{1,6}))", re.IGNORECASE)
-_GPU_MODEL: Final = re.compile(r"\bgmodel\s*=\s*([A-Za-z0-9_.-]+)")
 _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -54,8 +53,9 @@ def job_of(record: Record, machine: Machine, now_s: float) -> SiteJob:
     nodes = len(had) or (math.ceil(cores / int(span[2])) if span and span[2] and int(span[2]) else 1)
     memory, gpus = parse_requirement(requirement)
     devices = devices_of(record.get("GPU_ALLOC", "")) if had else None
-    start_s, end_s = _times(record, state, now_s)
-    model = _GPU_MODEL.search(requirement)
+    asked_gpus = round(gpus.of_job(nodes, cores)) if gpus else _whole(record.get("GPU_NUM", "")) or 0
+    submit_s = min(now_s, time_s(record.get("SUBMIT_TIME", ""), now_s) or now_s)
+    start_s, end_s = _times(record, state, submit_s, now_s)
     return SiteJob(
         id=id,
         address=address,
@@ -64,7 +64,7 @@ def job_of(record: Record, machine: Machine, now_s: float) -> SiteJob:
         status=ENDS.get(stat, ""),
         reason=record.get("PEND_REASON", ""),
         barrier=_barrier(record, queue, now_s) if is_pending else "",
-        submit_s=min(now_s, time_s(record.get("SUBMIT_TIME", ""), now_s) or now_s),
+        submit_s=submit_s,
         start_s=start_s,
         end_s=end_s,
         requested_s=run_limit_s(record.get("RUNTIMELIMIT", "")) or queue.limit_s,
@@ -72,13 +72,9 @@ def job_of(record: Record, machine: Machine, now_s: float) -> SiteJob:
         tasks=cores,
         nodes=nodes,
         is_on_one_node=bool(span and span[1]),
-        memory_mb=memory.of_job(nodes, cores) if memory else memory_mb(record.get("MEMLIMIT", "")),
-        gpus=sum(map(len, devices.values()))
-        if devices
-        else round(gpus.of_job(nodes, cores))
-        if gpus
-        else _gpus(record),
-        gpu_type=model[1] if model else None,
+        # A limit (-M) takes nothing from others; what a job reserves does, and what it uses while it runs.
+        memory_mb=_larger(memory.of_job(nodes, cores) if memory else None, memory_mb(record.get("MEM", ""))),
+        gpus=sum(map(len, devices.values())) if devices else asked_gpus,
         partitions=(record["QUEUE"],) if record.get("QUEUE") else (),
         user=record.get("USER", ""),
         account=record.get("PROJ_NAME", ""),
@@ -100,8 +96,8 @@ def _whole(cell: str) -> int | None:
     return int(cell) if re.fullmatch(r"\d{1,9}", cell.strip()) else None
 
 
-def _gpus(record: Record) -> int:
-    return _whole(record.get("GPU_NUM", "")) or 0
+def _larger(one: float | None, other: float | None) -> float | None:
+    return max((value for value in (one, other) if value is not None), default=None)
 
 
 def _asked(cell: str) -> str:
@@ -110,20 +106,24 @@ def _asked(cell: str) -> str:
     return word if _HOST.fullmatch(word) else cell.strip()
 
 
-def _times(record: Record, state: State, now_s: float) -> tuple[float | None, float | None]:
-    """Returns start and end. Times may be told in minutes alone; how long a job has run is told in seconds."""
+def _times(record: Record, state: State, submit_s: float, now_s: float) -> tuple[float | None, float | None]:
+    """Returns start and end.
+
+    Times may be told in minutes alone; how long a job has run is told in seconds. Clocks and rounding must not let a
+    job start before it came.
+    """
     start_s, run_s = time_s(record.get("START_TIME", ""), now_s), seconds(record.get("RUN_TIME", ""))
     if state == State.RUNNING:
         told_s = start_s
         if told_s is None or (run_s is not None and abs(now_s - run_s - told_s) < 60):
             told_s = now_s - (run_s or 0.0)
-        return min(told_s, now_s), None
+        return max(submit_s, min(told_s, now_s)), None
     if state != State.ENDED or start_s is None:
         return None, None
     end_s = time_s(record.get("FINISH_TIME", ""), now_s)
     if end_s is not None and run_s is not None and run_s > 0:
         start_s = end_s - run_s
-    return start_s, end_s
+    return max(submit_s, start_s), end_s
 
 
 def _barrier(record: Record, queue: Queue, now_s: float) -> str:
@@ -135,4 +135,4 @@ def _barrier(record: Record, queue: Queue, now_s: float) -> str:
     begin_s = time_s(record.get("SPECIFIED_START_TIME", ""), now_s)
     if not barrier and begin_s is not None and begin_s > now_s + 1:
         barrier = "it may not start yet"
-    return barrier or ("" if queue.is_active else f"the queue is {queue.status}")
+    return barrier or ("" if queue.is_active else f"the queue is inactive ({queue.status})")

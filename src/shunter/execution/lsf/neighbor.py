@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from shunter.execution.lsf.machine import Machine, machine_of, with_states
@@ -68,10 +69,10 @@ class Lsf(SpeaksByPrograms):
     def knob(self, job: SiteJob) -> Knob | None:
         """Returns what is turned to nudge a job: its absolute priority, or its position where the queue has none."""
         queue = self._machine.queues.get(job.partitions[0]) if job.partitions else None
-        if queue is not None and queue.has_aps:
-            return Knob.APS
         # An administrator's btop takes a job out of fair share: that is no nudge.
-        return None if queue is not None and queue.is_shared_fairly else Knob.POSITION
+        if queue is None or (queue.is_shared_fairly and not queue.has_aps):
+            return None
+        return Knob.APS if queue.has_aps else Knob.POSITION
 
     def refuse(self, knob: Knob) -> None:
         """Says that a knob may not be turned here; LSF has no other for the same queue."""
@@ -85,24 +86,22 @@ class Lsf(SpeaksByPrograms):
             return job.required_nodes if self._has_json else None
         return job.aps if knob == Knob.APS else None
 
-    def look(self, knob: Knob, jobs: Sequence[SiteJob]) -> dict[int, Value]:
-        """Returns the present values of a knob, by the ids of jobs that wait.
+    def look(self, knob: Knob, jobs: Sequence[SiteJob]) -> dict[int, SiteJob]:
+        """Returns jobs that still wait, by id, with the present value of a knob.
 
         Raises:
             SiteError: LSF does not answer, or its answer makes no sense.
         """
         if knob == Knob.APS:
             told = admins_of(self._long("-u", "all", *(_address(job) for job in jobs)))
-            return {id: value for id, value in told.items() if value is not None}
+            return {job.id: replace(job, aps=told[job.id]) for job in jobs if job.id in told}
         found: list[SiteJob] = []
         if knob == Knob.POSITION:
             for queue in sorted({job.partitions[0] for job in jobs if job.partitions}):
                 found += self._jobs("-u", "all", "-q", queue)
         else:
             found = self._jobs("-u", "all", *(_address(job) for job in jobs))
-        waiting = [job for job in in_lines(found, self._machine, {}) if job.state == State.PENDING]
-        values = {job.id: self.value(job, knob) for job in waiting}
-        return {id: value for id, value in values.items() if value is not None}
+        return {job.id: job for job in in_lines(found, self._machine, {}) if job.state == State.PENDING}
 
     def commands(self, job: SiteJob, knob: Knob, value: Value, mark: str | None) -> list[list[str]]:
         """Returns the command that turns a knob; LSF has no place for a mark."""

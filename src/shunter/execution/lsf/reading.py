@@ -117,7 +117,7 @@ def in_lines(
         order: Absolute priorities by job, in queues that have them; infinity for what an administrator put first.
         admins: What administrators added to them, by job; None: nobody asked.
     """
-    found = [_weighed(job, machine, order, admins) for job in jobs]
+    found = [_weighed(job, machine, order, admins) if job.state == State.PENDING else job for job in jobs]
     waiting = [job for job in found if job.state == State.PENDING]
     listed = {job.id: number for number, job in enumerate(waiting)}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from shunter.execution.operating.site import SiteError
@@ -13,12 +14,12 @@ BETWEEN: Final = "^"
 """What stands between the cells of bjobs where it does not answer as JSON."""
 JSON_FIELDS: Final = (
     "jobid jobindex stat user queue job_name proj_name nreq_slot min_req_proc run_time submit_time start_time"
-    " specified_start_time finish_time exec_host alloc_slot gpu_num gpu_alloc memlimit runtimelimit combined_resreq"
+    " specified_start_time finish_time exec_host alloc_slot gpu_num gpu_alloc mem runtimelimit combined_resreq"
     " effective_resreq ask_hosts job_priority pend_reason"
 )
 TEXT_FIELDS: Final = (
     "jobid stat user queue proj_name slots min_req_proc run_time submit_time start_time specified_start_time"
-    " finish_time exec_host memlimit runtimelimit effective_resreq job_priority pend_reason job_name"
+    " finish_time exec_host mem runtimelimit effective_resreq job_priority pend_reason job_name"
 )
 """What versions before JSON tell. The name is last, for only users' own words can hold the sign between cells."""
 HOST_FIELDS: Final = "HOST_NAME STATUS MAX NJOBS RUN SSUSP USUSP RSV"
@@ -100,11 +101,11 @@ def _json_records(text: str, program: str, key: str) -> list[Record]:
 
 
 def _cells(text: str) -> list[Record]:
-    """Returns the rows of bjobs with our sign between cells, below their names."""
+    """Returns the rows of bjobs with our sign between cells, below their names; any fields will do."""
     lines = text.splitlines()
     names = [_name(cell) for cell in lines[0].split(BETWEEN)]
-    if names != TEXT_FIELDS.upper().split():
-        raise SiteError(f"bjobs printed {lines[0][:80]!r}; expected the names of our columns")
+    if "JOBID" not in names or "STAT" not in names:
+        raise SiteError(f"bjobs printed {lines[0][:80]!r}; expected names of columns, JOBID^STAT^ and others")
     found = []
     for line in filter(None, lines[1:]):
         cells = [cell.strip() for cell in line.split(BETWEEN, len(names) - 1)]
@@ -126,6 +127,7 @@ def _columns(text: str, program: str, key: str) -> list[Record]:
     return [dict(zip(names, cells, strict=True)) for cells in lines[1:]]
 
 
+@lru_cache(maxsize=256)
 def _name(cell: str) -> str:
     name = cell.strip().upper().replace("/", "_")
     return _SAME.get(name, name)

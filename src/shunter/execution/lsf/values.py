@@ -46,8 +46,9 @@ _OPEN_REASONS: Final = re.compile(
     r"|exclusive job|reserved (for|by)|higher priority"
 )
 """In lower case: reasons of jobs that only wait for room or for their turn."""
-_UNSATISFIED: Final = re.compile(r"dependenc|suspended|pre-exec|user|queue|project|group")
+_OTHER_REASONS: Final = re.compile(r"dependenc|suspended|pre-exec|user|queue|project|group")
 """What no reason of room or turn speaks of."""
+_HOSTS_REASON: Final = re.compile(r":\s*\d+ hosts?$|^not (specified in job submission|usable to the queue)")
 
 
 def id_of(cell: str, index: str = "", name: str = "") -> tuple[int, str, int | None]:
@@ -143,9 +144,9 @@ def devices_of(cell: str) -> dict[str, list[int]] | None:
 def barrier_of(reason: str) -> str:
     """Returns what keeps a pending job from starting whoever orders the queue, in LSF's own words; empty: nothing."""
     for one in filter(None, (part.strip() for part in reason.split(";"))):
-        # A number of hosts, or of jobs, may stand behind.
-        text = re.sub(r":\s*\d+ hosts?$", "", one.lower())
-        is_open = _OPEN_REASONS.search(text) and not _UNSATISFIED.search(text)
-        if not is_open and text != "-":
+        text = one.lower()
+        # What speaks of a number of hosts is about those hosts, and the job may start on others.
+        is_open = _HOSTS_REASON.search(text) or (_OPEN_REASONS.search(text) and not _OTHER_REASONS.search(text))
+        if not is_open:
             return one
     return ""

@@ -7,8 +7,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
+from shunter.execution.operating.change import Change, batches
 from shunter.execution.operating.configuration import Configuration
 from shunter.execution.operating.neighbor import MARK, NEUTRAL, Knob, Neighbor, Value
 from shunter.execution.operating.nudging import Weighed, wanted_moves, wanted_nudges, wanted_returns
@@ -16,45 +17,13 @@ from shunter.execution.operating.site import Site, SiteError, SiteJob, State
 from shunter.execution.operating.undo_journal import Held, UndoJournal
 
 MOST_TROUBLE: Final = 3
-"""After so many commands that fail one after the other, the rest of a cycle's changes is left."""
+"""After so many commands that fail one after the other, the rest of a cycle's changes is left; of one job, the job."""
 REFUSALS: Final = ("denied", "permission", "not permitted", "invalid job update", "not supported", "access")
 """What errors say where a knob may not be turned, in lower case."""
-AT_A_TIME: Final = 3
-"""So many changes are made after one look at the present values."""
 FORGET_S: Final = 900.0
 """Slurm tells of jobs for some minutes after their end (MinJobAge)."""
 PIN_AGAIN: Final = 10
 """A job that was unbound is not bound again for so many times as long as it was."""
-
-
-@dataclass
-class Change:
-    """One change of one job."""
-
-    job: SiteJob
-    knob: Knob
-    old: Value
-    new: Value
-    commands: list[list[str]]
-    applied: bool = False
-    trouble: str = ""
-
-    @property
-    def is_holding(self) -> bool:
-        """Whether the job is held while it is changed."""
-        return self.knob == Knob.NODES and len(self.commands) > 1
-
-    def told(self) -> dict[str, Any]:
-        """Returns the change as the audit tells it."""
-        return {
-            "job": self.job.id,
-            "knob": self.knob.value,
-            "old": self.old,
-            "new": self.new,
-            "commands": self.commands,
-            "applied": self.applied,
-            "trouble": self.trouble,
-        }
 
 
 @dataclass
@@ -71,6 +40,8 @@ class Hand:
     _times: deque[float] = field(default_factory=deque)
     _unsure: set[tuple[int, Knob]] = field(default_factory=set)
     """Changes whose command failed: whether they were made shows at the next reading."""
+    _failed: dict[int, list[float]] = field(default_factory=dict)
+    """When changes of a job failed: one that always does must not keep others from their turn."""
     _unbound: dict[int, float] = field(default_factory=dict)
     _missing: dict[tuple[int, Knob], float] = field(default_factory=dict)
     """Since when nobody tells of a job of which something is held."""
@@ -108,7 +79,7 @@ class Hand:
     def _moves(self, site: Site, name: str, line: Sequence[SiteJob]) -> list[Change]:
         """Returns the changes that move the jobs of a line up, until they stand in the order given."""
         limits = self.configuration
-        ids, jobs = [job.id for job in _standing(site, name)], {job.id: job for job in line}
+        ids, jobs = [job.id for job in _standing(site.pending, name)], {job.id: job for job in line}
         return [
             Change(
                 jobs[id],
@@ -157,16 +128,16 @@ class Hand:
         changes = [change for _, some, _ in planned for change in some]
         # Those that came last go back first: then each finds its place behind all that came before it.
         changes.sort(key=lambda change: (change.job.submit_s, change.job.came, change.job.id), reverse=True)
-        self._send_back(site, [change for change in changes if change.knob == Knob.POSITION])
+        self._send_back(site.pending, [change for change in changes if change.is_return])
         if not self.is_dry:
             self._make_all(changes, lambda: True)
             self.journal.close(held for held, some, is_over in planned if is_over and all(one.applied for one in some))
         return changes
 
-    def _send_back(self, site: Site, changes: Sequence[Change]) -> None:
+    def _send_back(self, waiting: Sequence[SiteJob], changes: Sequence[Change]) -> None:
         """Works out the commands that bring moved jobs back to where they came, for each line."""
         for name in {change.job.line for change in changes}:
-            standing, back = _standing(site, name), {one.job.id: one for one in changes if one.job.line == name}
+            standing, back = _standing(waiting, name), {one.job.id: one for one in changes if one.job.line == name}
             came, moved = {job.id: job.came for job in standing}, {job.id for job in standing if job.is_moved}
             for id, goal in wanted_returns([job.id for job in standing], came, moved, list(back)):
                 back[id].commands = self.neighbor.commands(back[id].job, Knob.POSITION, -goal, None)
@@ -195,6 +166,9 @@ class Hand:
         reason = self._not_allowed(job)
         if reason:
             return reason
+        since = time.monotonic() - FORGET_S
+        if sum(at > since for at in self._failed.get(job.id, ())) >= MOST_TROUBLE:
+            return f"changing it failed {MOST_TROUBLE} times"
         if knob is None:
             return "nothing orders the jobs of its line that could be changed and undone"
         held, value = self.journal.of(job, knob), self.neighbor.value(job, knob)
@@ -252,8 +226,7 @@ class Hand:
     def _make_all(self, changes: list[Change], may_go_on: Callable[[], bool]) -> None:
         """Makes changes, some at a time, each time after a last look: what others have turned meanwhile is theirs."""
         in_a_row = 0
-        for first in range(0, len(changes), AT_A_TIME):
-            some = changes[first : first + AT_A_TIME]
+        for some in batches(changes):
             try:
                 present = {
                     knob: self.neighbor.look(knob, [change.job for change in some if change.knob == knob])
@@ -268,12 +241,23 @@ class Hand:
                     change.trouble = "left, for it was stopped meanwhile"
                 elif change.job.id not in present[change.knob]:
                     change.trouble = "left, for it does not wait any more"
-                elif _has_changed(change, present[change.knob][change.job.id]):
+                elif self._has_changed(change, present[change.knob][change.job.id]):
                     change.trouble = f"left, for its {change.knob.value} has changed meanwhile"
                 else:
+                    if change.is_return:
+                        # Others may have come or gone since the reading.
+                        self._send_back(list(present[change.knob].values()), [change])
                     self._times.append(time.monotonic())
                     self._make(change)
                     in_a_row = in_a_row + 1 if change.trouble else 0
+
+    def _has_changed(self, change: Change, job: SiteJob) -> bool:
+        """Returns whether somebody else has turned a knob since the reading."""
+        value = self.neighbor.value(job, change.knob)
+        if change.knob == Knob.POSITION:
+            # Moving others up can bring a job back to where it came, but never before those that came earlier.
+            return job.line != change.job.line or (value == 1 and change.old == 0)
+        return value != change.old
 
     def _make(self, change: Change) -> None:
         """Runs the commands of a change; where a job was held, it is released whatever happens in between."""
@@ -288,6 +272,10 @@ class Hand:
                 if place == 0:
                     break
         change.applied = not change.trouble
+        if change.applied:
+            self._failed.pop(change.job.id, None)
+        else:
+            self._failed.setdefault(change.job.id, []).append(time.monotonic())
         if change.knob == Knob.SITE_FACTOR and any(word in change.trouble.lower() for word in REFUSALS):
             self.neighbor.refuse(Knob.SITE_FACTOR)
 
@@ -325,14 +313,6 @@ class Hand:
         return changes, is_over
 
 
-def _standing(site: Site, line: str) -> list[SiteJob]:
+def _standing(waiting: Sequence[SiteJob], line: str) -> list[SiteJob]:
     """Returns all jobs that wait in a line, as they stand, also those that may not start."""
-    return sorted((job for job in site.pending if job.line == line), key=lambda job: (job.place, job.id))
-
-
-def _has_changed(change: Change, value: Value) -> bool:
-    """Returns whether somebody else has turned a knob since the reading."""
-    if change.knob == Knob.POSITION:
-        # Moving others up can bring a job back to where it came, but never before those that came earlier.
-        return value == 1 and change.old == 0
-    return value != change.old
+    return sorted((job for job in waiting if job.line == line), key=lambda job: (job.place, job.id))

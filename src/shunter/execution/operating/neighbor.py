@@ -52,12 +52,12 @@ class Neighbor(Protocol):
     def value(self, job: SiteJob, knob: Knob) -> Value | None:
         """Returns the present value of a job's knob; None: nobody knows."""
 
-    def look(self, knob: Knob, jobs: Sequence[SiteJob]) -> dict[int, Value]:
-        """Returns the present values of a knob, by the ids of jobs that wait: a last look before it is turned.
+    def look(self, knob: Knob, jobs: Sequence[SiteJob]) -> dict[int, SiteJob]:
+        """Returns jobs that still wait, by id, with the present value of a knob: a last look before it is turned.
 
         Args:
             knob: What is going to be turned.
-            jobs: Whose; others may be told, too.
+            jobs: Whose. Of a position, all that wait in their lines are told.
 
         Raises:
             SiteError: The scheduler does not answer, or its answer makes no sense.

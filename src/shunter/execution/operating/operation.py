@@ -11,10 +11,11 @@ from typing import Any, Final
 from shunter.errors import InputError
 from shunter.execution.operating.audit import Audit
 from shunter.execution.operating.breaker import Breaker
+from shunter.execution.operating.change import Change
 from shunter.execution.operating.configuration import SITE_ORDER, Configuration, Configured
 from shunter.execution.operating.ended_jobs import EndedJobs
 from shunter.execution.operating.folder import OperationFolder
-from shunter.execution.operating.hand import Change, Hand
+from shunter.execution.operating.hand import Hand
 from shunter.execution.operating.judge import Judge, Verdict, disagreement
 from shunter.execution.operating.modes import Mode
 from shunter.execution.operating.neighbor import Neighbor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from shunter.execution.operating.site import Site, State
 
 BUCKETS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """The bounds of the histogram of latencies."""
+_DETAILS: Final = re.compile(r"\s*[:(].*", re.DOTALL)
 COUNTERS: Final = {
     "cycles": "Cycles that read the scheduler.",
     "failed_reads": "Readings that failed.",
@@ -73,10 +75,15 @@ def site_numbers(site: Site) -> dict[str, Any]:
     return {
         "candidates": len(candidates),
         "running": sum(job.state == State.RUNNING for job in site.jobs),
-        "waiting_for": dict(Counter(job.barrier or job.reason or "None" for job in site.pending)),
+        "waiting_for": dict(Counter(_kind(job.barrier or job.reason) for job in site.pending)),
         "oldest_wait_s": max((site.now_s - job.submit_s for job in candidates), default=0.0),
         "read_seconds": round(site.seconds, 4),
     }
+
+
+def _kind(reason: str) -> str:
+    """Returns a reason without what stands behind a colon or in brackets: numbers of hosts, names of limits."""
+    return _DETAILS.sub("", reason).strip(" ;") or "None"
 
 
 def write_status(folder: OperationFolder, status: Mapping[str, Any], latency: Histogram) -> None:

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from shunter.execution.operating.change import Change
 from shunter.execution.operating.configuration import Configuration
 from shunter.execution.operating.folder import OperationFolder
-from shunter.execution.operating.hand import Change, Hand
+from shunter.execution.operating.hand import Hand
 from shunter.execution.operating.neighbor import Neighbor
 from shunter.execution.operating.site import SiteError
 from shunter.execution.operating.undo_journal import UndoJournal, journal_lines

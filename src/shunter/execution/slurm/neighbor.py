@@ -69,22 +69,24 @@ class Slurm(SpeaksByPrograms):
             return int(job.state == State.PENDING and job.priority == 0)
         return {Knob.SITE_FACTOR: job.site_factor, Knob.NICE: job.nice, Knob.NODES: job.required_nodes}[knob]
 
-    def look(self, knob: Knob, jobs: Sequence[SiteJob]) -> dict[int, Value]:
-        """Returns the present values of a knob, by the ids of jobs that wait.
+    def look(self, knob: Knob, jobs: Sequence[SiteJob]) -> dict[int, SiteJob]:
+        """Returns jobs that still wait, by id, with the present value of a knob.
 
         Raises:
             SiteError: Slurm does not answer, or its answer makes no sense.
         """
         if knob == Knob.SITE_FACTOR:
-            return dict(self._site_factors())
+            factors = self._site_factors()
+            return {job.id: replace(job, site_factor=factors[job.id]) for job in jobs if job.id in factors}
         printed = self._print("squeue", "--noheader", "--all", "--array", "--states=PENDING", "--format", "%A %Q %y %n")
-        found: dict[int, Value] = {}
+        asked, found = {job.id: job for job in jobs}, {}
         for line in printed.decode(errors="replace").splitlines():
             match = re.fullmatch(r"(\d+) (\d+) (-?\d+) ?(\S*)\s*", line)
             if match is None:
                 raise SiteError(f"squeue printed {line[:60]!r}; expected a job, its priority, its nice and its nodes")
-            values = {Knob.HOLD: int(match[2] == "0"), Knob.NICE: int(match[3]), Knob.NODES: match[4]}
-            found[int(match[1])] = values[knob]
+            if job := asked.get(int(match[1])):
+                present = replace(job, state=State.PENDING, priority=int(match[2]), nice=int(match[3]))
+                found[job.id] = replace(present, required_nodes=match[4])
         return found
 
     def commands(self, job: SiteJob, knob: Knob, value: Value, mark: str | None) -> list[list[str]]:
