@@ -86,7 +86,7 @@ class Recording:
     def value(self, job: SiteJob, knob: Knob) -> Value | None:
         """Returns None: nobody knows."""
 
-    def look(self, knob: Knob, jobs: Sequence[SiteJob]) -> dict[int, Value]:
+    def look(self, knob: Knob, jobs: Sequence[SiteJob]) -> dict[int, SiteJob]:
         """Returns nothing."""
         return {}
 

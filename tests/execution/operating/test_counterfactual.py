@@ -181,14 +181,6 @@ def test_a_job_that_started_before_and_is_no_part_of_the_picture_stays_out() -> 
     assert one.tables().workload.jobs["job_id"].to_list() == [2]
 
 
-def test_a_copy_stays_as_it_is(stretch: Stretch) -> None:
-    copy = stretch.copied()
-    stretch.see(site(now_s=NOW_S + 2000))
-    assert copy.latest_s == NOW_S + 1100
-    assert look_back(copy.tables()).ended == 2
-    assert look_back(stretch.tables()).ended == 3
-
-
 @pytest.mark.parametrize("hours", [1, 8])
 def test_a_site_that_is_the_simulation_has_no_error(hours: int) -> None:
     reality = SimulatedSite.crowded()

@@ -150,28 +150,29 @@ class SideWork:
             self._aside.start(calibration.KIND, lambda: predict(picture, self._site))
 
     def _is_stretch_over(self, now_s: float) -> bool:
-        stretch = self._stretch
-        return stretch is None or now_s - stretch.begin_s >= self._configuration.counterfactual_stretch_s
+        """Returns whether a new stretch is to begin: never without having looked back on the one before."""
+        stretch, is_due = self._stretch, now_s >= self._next_s[counterfactual.KIND]
+        over_s = self._configuration.counterfactual_stretch_s
+        return stretch is None or (is_due and now_s - stretch.begin_s >= over_s)
 
     def _look_back(self, next_picture: Picture | None, now_s: float, policy: Scheduler) -> None:
         """Asks what the policy would have done, if that is due, and begins a new stretch with the picture."""
-        stretch, every_s = self._stretch, self._configuration.counterfactual_every_s or 0.0
-        is_due = stretch is not None and now_s >= self._next_s[counterfactual.KIND]
-        if stretch is not None and is_due and not self._aside.is_busy:
-            self._next_s[counterfactual.KIND] = now_s + every_s
-            # A stretch that goes on is changed by the next reading.
-            kept = stretch.copied() if next_picture is None else stretch
-            site, may_go_on = self._site, self._may_go_on
+        stretch, is_due = self._stretch, now_s >= self._next_s[counterfactual.KIND]
+        if stretch is not None and is_due:
+            if self._aside.is_busy:
+                return
+            # One that contradicts itself is not looked back on again.
+            self._stretch = None
+            # Tables are made here, between cycles: later readings change the stretch, and decisions are not held up.
+            tables, is_changed, site, may_go_on = stretch.tables(), stretch.is_changed, self._site, self._may_go_on
             self._aside.start(
                 counterfactual.KIND,
-                lambda: counterfactual_of(kept.tables(), site, policy, is_changed=kept.is_changed, may_go_on=may_go_on),
+                lambda: counterfactual_of(tables, site, policy, is_changed=is_changed, may_go_on=may_go_on),
             )
-        elif stretch is not None and is_due:
-            # A new stretch does not begin before somebody has looked back on this one.
-            return
+            self._stretch = stretch
+        if is_due or stretch is None:
+            self._next_s[counterfactual.KIND] = now_s + (self._configuration.counterfactual_every_s or 0.0)
         if next_picture is not None:
-            if stretch is None:
-                self._next_s[counterfactual.KIND] = now_s + every_s
             self._stretch = Stretch(next_picture)
 
     @contextmanager

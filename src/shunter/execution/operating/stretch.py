@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -111,12 +110,6 @@ class Stretch:
 
     def __len__(self) -> int:
         return len(self._jobs)
-
-    def copied(self) -> Stretch:
-        """Returns the same stretch as it is now, whatever is read later."""
-        other = copy(self)
-        other._jobs = {id: replace(seen) for id, seen in self._jobs.items()}
-        return other
 
     def see(self, site: Site) -> None:
         """Takes in a reading."""
