@@ -185,6 +185,30 @@ def test_jobs_go_back_to_where_they_came_though_others_come_and_go_meanwhile(lsf
     assert lsf.line("plain") == [nine, five, late]
 
 
+def test_a_job_that_comes_in_the_very_instant_does_not_put_another_too_low(lsf: EmulatedLsf, beside: Beside) -> None:
+    nine, one, five = lsf.crowd(9, 1, 5, queue="plain")
+    beside.make().cycle()
+    assert lsf.line("plain") == [one, five, nine]
+    real, flag = (lsf.programs / "bbot").read_text(), lsf.folder / "came"
+    comes = f"[ -e {flag} ] || {{ touch {flag}; {lsf.programs}/bsub -q plain -W 7 sleep 9 >/dev/null; }}"
+    (lsf.programs / "bbot").write_text(real.replace("#!/bin/sh\n", f"#!/bin/sh\n{comes}\n"))
+    beside.undo()
+    assert lsf.line("plain") == [nine, one, five, five + 1]
+
+
+def test_a_way_up_that_became_one_down_is_not_gone(lsf: EmulatedLsf, beside: Beside) -> None:
+    jobs = lsf.crowd(1, 2, 3, 9, 4, queue="plain")
+    operation = beside.make()
+    site = beside.neighbor.read(with_knobs=True)
+    changes = operation._hand.nudges(site, [jobs[at] for at in (0, 1, 2, 4, 3)], {})
+    assert [change.goal for change in changes] == [4]
+    for gone in jobs[:3]:
+        lsf.run("bkill", str(gone))
+    operation._hand.apply(changes)
+    assert changes[0].trouble == "left, for its position has changed meanwhile"
+    assert lsf.line("plain") == [jobs[3], jobs[4]]
+
+
 def test_bounds_rates_lists_and_canaries_hold(lsf: EmulatedLsf, beside: Beside) -> None:
     jobs = lsf.crowd(9, 1, 5, 3, 7)
     few = beside.make(changes_per_minute=2)

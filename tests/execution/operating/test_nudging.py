@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shunter.execution.operating.nudging import Weighed, wanted_moves, wanted_nudges, wanted_returns
+from shunter.execution.operating.nudging import Weighed, overtakers, wanted_moves, wanted_nudges, wanted_returns
 
 LINES = st.lists(st.integers(1, 50), min_size=1, max_size=12).flatmap(
     lambda priorities: st.permutations([Weighed(id, priority, 0) for id, priority in enumerate(priorities)])
@@ -98,6 +98,7 @@ def test_moves_bring_the_front_in_order_and_returns_bring_all_back() -> None:
             front = [job for job in line if job in wanted][: min(depth, len(wanted))]
             assert front == wanted[: min(depth, len(wanted))]
         moved = {job for at, job in enumerate(line) if any(came[other] < came[job] for other in line[at + 1 :])}
+        assert overtakers(line, came) == moved
         back = sorted(held & moved, reverse=True)
         for job, place in wanted_returns(line, came, moved, back):
             line = _moved(line, job, len(line) - place)

@@ -24,6 +24,8 @@ class Change:
     commands: list[list[str]]
     applied: bool = False
     trouble: str = ""
+    goal: int = 0
+    """Of a position: the place from the top that the job is moved up to."""
 
     @property
     def is_return(self) -> bool:
@@ -49,9 +51,9 @@ class Change:
 
 
 def batches(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
-    """Yields changes that are made after one look; where a job goes back to depends on what stands there just then."""
+    """Yields changes that are made after one look; a place means something only as the line stands just then."""
     first = 0
     while first < len(changes):
-        last = first + (1 if changes[first].is_return else AT_A_TIME)
+        last = first + (1 if changes[first].knob == Knob.POSITION else AT_A_TIME)
         yield changes[first:last]
         first = last

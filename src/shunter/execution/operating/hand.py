@@ -6,13 +6,13 @@ import hashlib
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from shunter.execution.operating.change import Change, batches
 from shunter.execution.operating.configuration import Configuration
 from shunter.execution.operating.neighbor import MARK, NEUTRAL, Knob, Neighbor, Value
-from shunter.execution.operating.nudging import Weighed, wanted_moves, wanted_nudges, wanted_returns
+from shunter.execution.operating.nudging import Weighed, overtakers, wanted_moves, wanted_nudges, wanted_returns
 from shunter.execution.operating.site import Site, SiteError, SiteJob, State
 from shunter.execution.operating.undo_journal import Held, UndoJournal
 
@@ -87,6 +87,7 @@ class Hand:
                 int(bool(jobs[id].is_moved)),
                 1,
                 self.neighbor.commands(jobs[id], Knob.POSITION, goal, None),
+                goal=goal,
             )
             for id, goal in wanted_moves(ids, list(jobs), limits.most_nudge, limits.depth)
         ]
@@ -131,15 +132,32 @@ class Hand:
         self._send_back(site.pending, [change for change in changes if change.is_return])
         if not self.is_dry:
             self._make_all(changes, lambda: True)
+            self._look_after([change for change in changes if change.is_return and change.applied])
             self.journal.close(held for held, some, is_over in planned if is_over and all(one.applied for one in some))
         return changes
+
+    def _look_after(self, changes: Sequence[Change]) -> None:
+        """Sends those back once more that came to stand too low, for others came at the same instant."""
+        for _ in range(MOST_TROUBLE if changes else 0):
+            try:
+                fresh = list(self.neighbor.look(Knob.POSITION, [change.job for change in changes]).values())
+            except SiteError:
+                return
+            again = [replace(change, commands=[], applied=False) for change in changes]
+            self._send_back(fresh, again)
+            if not any(change.commands for change in again):
+                return
+            for change in again:
+                self._make(change)
 
     def _send_back(self, waiting: Sequence[SiteJob], changes: Sequence[Change]) -> None:
         """Works out the commands that bring moved jobs back to where they came, for each line."""
         for name in {change.job.line for change in changes}:
             standing, back = _standing(waiting, name), {one.job.id: one for one in changes if one.job.line == name}
-            came, moved = {job.id: job.came for job in standing}, {job.id for job in standing if job.is_moved}
-            for id, goal in wanted_returns([job.id for job in standing], came, moved, list(back)):
+            line, came = [job.id for job in standing], {job.id: job.came for job in standing}
+            back = {id: change for id, change in back.items() if id in came}
+            moved = overtakers([id for id in line if id not in back], came) | set(back)
+            for id, goal in wanted_returns(line, came, moved, list(back)):
                 back[id].commands = self.neighbor.commands(back[id].job, Knob.POSITION, -goal, None)
 
     def unbind(self, site: Site) -> list[Change]:
@@ -241,22 +259,27 @@ class Hand:
                     change.trouble = "left, for it was stopped meanwhile"
                 elif change.job.id not in present[change.knob]:
                     change.trouble = "left, for it does not wait any more"
-                elif self._has_changed(change, present[change.knob][change.job.id]):
+                elif self._has_changed(change, present[change.knob]):
                     change.trouble = f"left, for its {change.knob.value} has changed meanwhile"
                 else:
                     if change.is_return:
                         # Others may have come or gone since the reading.
+                        change.commands = []
                         self._send_back(list(present[change.knob].values()), [change])
                     self._times.append(time.monotonic())
                     self._make(change)
                     in_a_row = in_a_row + 1 if change.trouble else 0
 
-    def _has_changed(self, change: Change, job: SiteJob) -> bool:
+    def _has_changed(self, change: Change, present: Mapping[int, SiteJob]) -> bool:
         """Returns whether somebody else has turned a knob since the reading."""
+        job = present[change.job.id]
         value = self.neighbor.value(job, change.knob)
         if change.knob == Knob.POSITION:
+            place = [one.id for one in _standing(list(present.values()), job.line)].index(job.id) + 1
+            # Where others have gone, what was a way up would be one down.
+            is_there = not change.is_return and place <= change.goal
             # Moving others up can bring a job back to where it came, but never before those that came earlier.
-            return job.line != change.job.line or (value == 1 and change.old == 0)
+            return job.line != change.job.line or is_there or (value == 1 and change.old == 0)
         return value != change.old
 
     def _make(self, change: Change) -> None:

@@ -120,18 +120,30 @@ def wanted_returns(
         line: All jobs of a line as they stand, the first first.
         came: The order in which they came.
         moved: Those that stand before one that came earlier: they tell nothing of where others belong.
-        back: Those that go back, the latest first.
+        back: Those that go back, the latest first; one that is where it came is not moved.
     """
     standing, strange = list(line), set(moved)
     moves = []
     for job in back:
+        place = standing.index(job)
         standing.remove(job)
         later = (at for at, other in enumerate(standing) if other not in strange and came[other] > came[job])
         goal = next(later, len(standing))
         standing.insert(goal, job)
         strange.discard(job)
-        moves.append((job, len(standing) - goal))
+        if goal != place:
+            moves.append((job, len(standing) - goal))
     return moves
+
+
+def overtakers(line: Sequence[int], came: Mapping[int, int]) -> set[int]:
+    """Returns those that stand before one that came earlier."""
+    found, earliest = set(), max(came.values(), default=0) + 1
+    for job in reversed(line):
+        if earliest < came[job]:
+            found.add(job)
+        earliest = min(earliest, came[job])
+    return found
 
 
 def wanted_moves(line: Sequence[int], wanted: Sequence[int], most: int, depth: int) -> list[tuple[int, int]]:
