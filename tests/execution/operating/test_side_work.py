@@ -83,6 +83,8 @@ def test_an_operation_looks_back_every_hour_and_scores_what_it_said(make: Make, 
     assert f'shunter_operate_counterfactual_mean_wait_seconds{{way="policy simulated"}} {wait_s:g}\n' in metrics
     assert "shunter_operate_counterfactuals_total 2\n" in metrics
     assert f"shunter_operate_eta_inside_ratio {status['eta']['inside']:g}\n" in metrics
+    assert f"shunter_operate_side_work_seconds_total {status['side_work_seconds']:g}\n" in metrics
+    assert status["side_work_seconds"] > 0
     assert os.stat(beside.folder.predictions).st_mode & 0o777 == 0o640
     assert (status["failed_counterfactuals"], status["failed_etas"], status["last_failed_side_work"]) == (0, 0, "")
 
@@ -142,8 +144,9 @@ def test_what_fails_is_counted_and_the_cycle_goes_on(
     assert "eta: RuntimeError: no such luck; the operation goes on" in beside.said
     # Nor does a full disk.
     monkeypatch.setattr(operation._side_work._calibration, "see", fail)
-    go(operation, 1)
-    assert (beside.status()["cycles"], beside.status()["failed_cycles"]) == (15, 0)
+    go(operation, 2)
+    assert (beside.status()["cycles"], beside.status()["failed_cycles"]) == (16, 0)
+    assert beside.status()["failed_etas"] >= status["failed_etas"] + 2
 
 
 def test_a_stretch_that_contradicts_itself_is_given_up(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any
@@ -14,6 +15,8 @@ class Aside:
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
         self._answer: tuple[str, Any] | None = None
+        self.cpu_s = 0.0
+        """The processor time of all tasks that have ended."""
 
     @property
     def is_busy(self) -> bool:
@@ -29,6 +32,7 @@ class Aside:
             # Whatever goes wrong here, the cycle goes on.
             except Exception as error:
                 self._answer = name, error
+            self.cpu_s += time.thread_time()
 
         # A daemon thread: it does not keep the process from ending.
         self._thread = threading.Thread(target=copy_context().run, args=(work,), name=name, daemon=True)

@@ -27,7 +27,7 @@ KIND: Final = "eta"
 """What its lines of the audit are called."""
 SCHEMA: Final = 1
 """Of the file."""
-MOST_JOBS: Final = 2_000
+MOST_JOBS: Final = 5_000
 """With more jobs in the queue nothing is predicted."""
 MOST_OPEN: Final = 10_000
 """With more open predictions, jobs that have one already get no other."""

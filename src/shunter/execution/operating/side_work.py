@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shunter.execution.deciding import queue_scheduler
 from shunter.execution.operating import calibration, counterfactual
 from shunter.execution.operating.aside import Aside
-from shunter.execution.operating.calibration import Calibration, calibration_lines, predict, score_row
+from shunter.execution.operating.calibration import Calibration, Score, calibration_lines, predict, score_row
 from shunter.execution.operating.configuration import Configuration
 from shunter.execution.operating.counterfactual import Counterfactual, counterfactual_of
 from shunter.execution.operating.folder import OperationFolder
@@ -87,8 +87,10 @@ class SideWork:
             is_changed: Whether Shunter holds changes of jobs.
         """
         lines: list[dict[str, Any]] = []
+        predicted, scores = 0, list[Score]()
         with self._guarded(calibration.KIND):
             scores = self._calibration.see(site)
+        with self._guarded(calibration.KIND):
             predicted = self._take(lines)
             if scores or predicted:
                 told = {"predicted": predicted, "new_scores": [score_row(one) for one in scores]}
@@ -195,6 +197,7 @@ class SideWork:
             **self._counts,
             **{f"failed_{name}s": count for name, count in self._failures.items()},
             "last_failed_side_work": self._last_failure,
+            "side_work_seconds": round(self._aside.cpu_s, 3),
             "site_words": self._configuration.site_words,
             "etas": self._predicted,
             "counterfactual": None if self._found is None else self._found.told(),

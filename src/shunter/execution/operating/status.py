@@ -31,6 +31,7 @@ COUNTERS: Final = {
     "failed_counterfactuals": "Those that failed or were given up.",
     "etas": "Start times that were predicted.",
     "failed_etas": "Predictions that failed.",
+    "side_work_seconds": "Processor time of counterfactuals and predictions.",
 }
 GAUGES: Final = {
     "up": "1 while the latest reading succeeded.",
