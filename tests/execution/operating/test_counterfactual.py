@@ -91,6 +91,9 @@ def test_a_gain_that_is_no_larger_than_the_error_says_nothing(stretch: Stretch) 
     assert not worse.is_gain
     assert worse.sentence.startswith("sjf would have lengthened the mean wait by 4.67 min;")
     assert "(part of which may be what Shunter changed)" in worse.sentence
+    named = replace(found, policy="/etc/tuned.toml", site_policy="/etc/site.toml")
+    assert named.sentence.startswith("tuned.toml would have cut")
+    assert "the simulation of site.toml/easy is" in named.sentence
     same = look_back(stretch.tables(), FCFS)
     assert same.sentence == "fcfs would have changed nothing; the simulation is 0.00 s off"
 

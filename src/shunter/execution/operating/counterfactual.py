@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -51,6 +52,7 @@ class Counterfactual:
     until_s: float
     policy: str
     site_policy: str
+    site_dispatch: str
     is_changed: bool
     """Whether Shunter held changes of jobs meanwhile, so that the site was not left to its own policy."""
     jobs: int
@@ -66,6 +68,11 @@ class Counterfactual:
     """How far the simulated wait of a job under the site's policy is from the real one, in the mean."""
     seconds: float
     """How long it took to find out."""
+
+    @property
+    def _names(self) -> tuple[str, str]:
+        """How people are told the policy, and how the site schedules: files without their folders."""
+        return Path(self.policy).name, f"{Path(self.site_policy).name}/{self.site_dispatch}"
 
     @property
     def gain(self) -> Waits:
@@ -92,12 +99,13 @@ class Counterfactual:
         """What people are told."""
         if not self.jobs:
             return "Nobody waited"
+        policy, site = self._names
         gain_s, error_s = self.gain.mean_wait_s, abs(self.error.mean_wait_s)
         if gain_s == 0:
-            return f"{self.policy} would have changed nothing; the simulation is {brief_seconds(error_s)} off"
+            return f"{policy} would have changed nothing; the simulation is {brief_seconds(error_s)} off"
         what = "cut" if gain_s > 0 else "lengthened"
-        size = f"{self.policy} would have {what} the mean wait by {brief_seconds(abs(gain_s))}"
-        off = f"the simulation of {self.site_policy} is {brief_seconds(error_s)} off the real wait"
+        size = f"{policy} would have {what} the mean wait by {brief_seconds(abs(gain_s))}"
+        off = f"the simulation of {site} is {brief_seconds(error_s)} off the real wait"
         if self.is_clear:
             verdict = f"the {'gain' if gain_s > 0 else 'loss'} is larger than the error"
         else:
@@ -110,10 +118,10 @@ class Counterfactual:
         """What people who look at the status are told."""
         about = f"{counted(self.jobs, 'job')} in {brief_seconds(self.until_s - self.from_s)}"
         known = f", {self.ended:,} of them ended" if self.jobs else ""
-        ways = {"really": self.real, self.site_policy: self.site, self.policy: self.other}
+        policy, site = self._names
+        ways = (("really", self.real), (site, self.site), (policy, self.other))
         waits = ", ".join(
-            f"{name} {brief_seconds(one.mean_wait_s)} (slowdown {one.mean_bounded_slowdown:,.1f})"
-            for name, one in ways.items()
+            f"{name} {brief_seconds(one.mean_wait_s)} (slowdown {one.mean_bounded_slowdown:,.1f})" for name, one in ways
         )
         return [f"{about}{known}", *([f"mean wait: {waits}"] if self.jobs else []), self.sentence]
 
@@ -155,7 +163,8 @@ def counterfactual_of(
         from_s=tables.snapshot.now_ms / 1000,
         until_s=tables.until_s,
         policy=other.settings.policy,
-        site_policy=f"{settings.policy}/{settings.dispatch}",
+        site_policy=settings.policy,
+        site_dispatch=settings.dispatch,
         is_changed=is_changed,
         jobs=len(tables.measured),
         ended=tables.ended,
