@@ -168,6 +168,20 @@ def test_a_stretch_that_contradicts_itself_is_given_up(
     assert operation._side_work._stretch.begin_s == hours[13].now_s, "another begins with the next reading"
 
 
+def test_changes_that_were_held_meanwhile_are_told(make: Make, hours: list[Site]) -> None:
+    operation, _ = make(hours, eta_every_s=None)
+    work, policy = operation._side_work, operation._judge.scheduler
+    work.begin(hours[0], None, [], policy)
+    for number, now in enumerate(hours[1:13]):
+        work.see(now, is_changed=number == 5)
+    work.begin(hours[12], None, [], policy)
+    thread = work._aside._thread
+    assert thread is not None
+    thread.join(60)
+    (line,) = work.see(hours[13], is_changed=False)
+    assert line["is_changed"]
+
+
 def test_a_gap_between_readings_begins_a_new_stretch(make: Make, hours: list[Site]) -> None:
     operation, _ = make([*hours[:6], *hours[-8:]], eta_every_s=None)
     go(operation, 6)
