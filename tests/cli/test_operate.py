@@ -108,6 +108,28 @@ def test_observing_nudging_and_undoing(operate: Command, slurm: Pretended, tmp_p
     assert all(os.stat(path).st_mode & 0o777 == 0o640 for path in (tmp_path / "state").glob("*.*"))
 
 
+def test_status_tells_what_was_found_out_and_eta_asks_an_operation(
+    operate: Command, tmp_path: Path, shunter: Command
+) -> None:
+    state = tmp_path / "state"
+    assert "has an operation begun here?" in shunter("eta", "--operate", state).error()
+    operate("slurm", "--policy", "sjf", "--once")
+    assert "Starts    0 predictions open, 0 scored, 0 left the queue" in operate("status").out
+    told = operate("status", "--json").json()
+    assert (told["site_words"], told["counterfactual"]) == ({"policy": "fcfs"}, None)
+    told["counterfactual"] = {"lines": ["4 jobs in 1.00 h, 3 of them ended", "sjf would have changed nothing"]}
+    (state / "status.json").write_text(json.dumps(told))
+    out = operate("status").out
+    assert "What if   4 jobs in 1.00 h, 3 of them ended\n          sjf would have changed nothing\n" in out
+    found = shunter("eta", "--operate", state, "--futures", "9", "--json").json()
+    assert ([job["job_id"] for job in found["jobs"]], found["policy"], found["left_out"]) == ([2, 3, 4], "fcfs", 0)
+    shorter = shunter("eta", "--operate", state, "--futures", "9", "--policy", "sjf", "--json").json()
+    assert shorter["policy"] == "sjf", "what is asked for goes over what the operation says"
+    asked = shunter("eta", "--operate", state, "--futures", "9", "--cores", "2", "--time", "1h")
+    assert "a job of 2 cores for 1.00 h, submitted now: starts" in asked.out
+    assert "are given; give one of" in shunter("eta", "--operate", state, "--queue", "default").error()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

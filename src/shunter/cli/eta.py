@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from shunter.cli.options import (
     LOAD,
@@ -133,6 +133,13 @@ QueueOption = Annotated[
         help="Ask about this local queue, now. Its daemon need not run.",
     ),
 ]  # fmt: skip
+OperateOption = Annotated[
+    Path | None,
+    Option(
+        parser=path, metavar="FOLDER", show_default="none",
+        help="Ask about the queue beside which 'shunter operate' works, as of its latest decision: its state folder.",
+    ),
+]  # fmt: skip
 SaveOption = Annotated[
     Path | None,
     Option("--save", parser=path, metavar="FILE", help="Write the state of the log as JSON, for --snapshot."),
@@ -155,6 +162,7 @@ def eta(
     job: JobOption = None,
     snapshot: SnapshotOption = None,
     queue: QueueOption = None,
+    operate: OperateOption = None,
     save: SaveOption = None,
     schema: SchemaOption = False,
     json: JsonOption = False,
@@ -170,18 +178,19 @@ def eta(
         shunter eta --snapshot state.json --plot eta.png
 
         shunter eta --queue default
+
+        shunter eta --operate ~/.local/state/shunter/operate-slurm
     """
     if schema:
         from shunter.model.state_schema import state_schema
 
         print_json(state_schema())
         return
-    given = [
-        name for name, value in (("a log", arguments.workload), ("--snapshot", snapshot), ("--queue", queue)) if value
-    ]
+    ways = {"a log": arguments.workload, "--snapshot": snapshot, "--queue": queue, "--operate": operate}
+    given = [name for name, value in ways.items() if value]
     if len(given) != 1:
         what = f"{' and '.join(given)} are given" if given else "nothing is given to look at"
-        raise InputError(f"{what}; give one of: a log, --snapshot FILE, --queue NAME")
+        raise InputError(f"{what}; give one of: a log, --snapshot FILE, --queue NAME, --operate FOLDER")
     if given != ["a log"] and (at is not None or job is not None or save is not None):
         raise InputError(f"--at, --job and --save go with a log, not with {given[0]}")
     asked, wanted = future.foresight(arguments.seed), new.job()
@@ -191,6 +200,8 @@ def eta(
     left_out = 0
     if queue is not None:
         found, left_out = _of_queue(queue, wanted, asked, future.threads)
+    elif operate is not None:
+        found, left_out = _of_operation(operate, arguments, wanted, asked, future.threads)
     elif snapshot is not None:
         found = _of_file(snapshot, arguments, wanted, asked, future.threads)
     else:
@@ -200,7 +211,7 @@ def eta(
 
         save_figure(future.plot, draw_eta(found))
     if json:
-        print_json(found.to_json() | ({"left_out": left_out} if queue is not None else {}))
+        print_json(found.to_json() | ({"left_out": left_out} if queue or operate else {}))
         return
     from shunter.report.eta import print_eta
 
@@ -215,15 +226,29 @@ def _of_queue(name: str, new: AskedJob | None, asked: Foresight, threads: int | 
     return found.eta, found.left_out
 
 
+def _of_operation(
+    folder: Path, arguments: RunArguments, new: AskedJob | None, asked: Foresight, threads: int | None
+) -> tuple[Eta, int]:
+    from shunter.execution.operating.folder import OperationFolder
+    from shunter.execution.operating.foreseeing import state_of_operation
+    from shunter.simulation.eta import eta as foretell
+
+    state, left_out = state_of_operation(OperationFolder(folder))
+    return foretell(state, new=new, foresight=asked, threads=threads, **_asked_words(arguments)), left_out
+
+
+def _asked_words(arguments: RunArguments) -> dict[str, Any]:
+    """Returns the settings that the user asks for: they go over those of a state."""
+    return {name: value for name, value in arguments.words.items() if name in arguments.asked}
+
+
 def _of_file(file: Path, arguments: RunArguments, new: AskedJob | None, asked: Foresight, threads: int | None) -> Eta:
     from shunter.files import read_text
     from shunter.model.state import State
     from shunter.simulation.eta import eta as foretell
 
     state = State.from_json(read_text(file, "file", "a state in JSON"), str(file))
-    # What the user asks for goes over what the file says.
-    words = {name: value for name, value in arguments.words.items() if name in arguments.asked}
-    return foretell(state, new=new, foresight=asked, threads=threads, **words)
+    return foretell(state, new=new, foresight=asked, threads=threads, **_asked_words(arguments))
 
 
 def _of_log(

@@ -84,6 +84,13 @@ def status(
     for name, spent in told["commands"].items():
         mean_ms = 1000 * spent["seconds"] / max(1, spent["runs"])
         echo(f"          {name}: {spent['runs']:,} times, {mean_ms:.0f} ms each, {spent['failures']:,} failed")
-    trouble = (told["configuration_trouble"], told["last_failed_read"], told["last_fallback"])
+    # A status of an earlier version has none of these.
+    for name, lines in (("What if", told.get("counterfactual")), ("Starts", told.get("eta"))):
+        for number, line in enumerate((lines or {}).get("lines", ())):
+            echo(visible(f"{'' if number else name:<9} {line}"))
+    trouble = (
+        *(told["configuration_trouble"], told["last_failed_read"], told["last_fallback"]),
+        told.get("last_failed_side_work", ""),
+    )
     for line in filter(None, trouble):
         echo(visible(f"Trouble   {line}"))

@@ -46,6 +46,9 @@ def replay(
             echo(visible(f"           {name}: {shown}"))
         if found.logged_mean_wait_s is not None:
             echo(f"           as it was: mean wait {found.logged_mean_wait_s:,.1f} s (of those that started)")
+        if found.counterfactuals:
+            gained = f"in {found.counterfactuals_gained} of {found.counterfactuals} counterfactuals"
+            echo(f"Audit      the policy of then gained more than the simulator's error {gained}")
         echo(visible(f"Promote    {'yes' if found.is_better else 'no'}: {found.policy} against {found.against}"))
     if not found.is_better:
         raise Exit(EXIT_DIFFERENT)

@@ -14,6 +14,7 @@ from shunter.execution.operating.neighbor import Knob
 from shunter.execution.operating.stopping import signals_caught
 from tests.execution.lsf.emulation import EmulatedLsf
 from tests.execution.operating.beside import Beside
+from tests.execution.operating.looking import look_until
 
 FIRST_ELEMENT = 1 << 32
 
@@ -298,3 +299,18 @@ def test_a_crash_between_the_journal_and_the_change_leaves_nothing(lsf: Emulated
     assert beside.undo() == 0
     assert lsf.changes() == []
     assert beside.make()._journal.all == []
+
+
+def test_it_is_found_out_what_the_policy_would_have_done_and_whether_start_times_hold(
+    lsf: EmulatedLsf, beside: Beside
+) -> None:
+    lsf.submit("-n", "12", seconds=8)
+    jobs = [lsf.submit("-n", "12", seconds=seconds, minutes=minutes) for minutes, seconds in ((9, 4), (1, 0.2))]
+    found, status = look_until(beside, len(jobs))
+    assert (found["jobs"], found["ended"], found["site_policy"]) == (2, 2, "fcfs")
+    assert found["gain"]["mean_wait_s"] > 0, "the short job would have gone first"
+    assert found["real"]["mean_wait_s"] > found["other"]["mean_wait_s"]
+    assert found["lines"][-1].startswith("sjf would have cut the mean wait by ")
+    assert status["eta"]["left"] == 0
+    assert lsf.changes() == []
+    assert status["failed_counterfactuals"] == status["failed_etas"] == 0, status["last_failed_side_work"]

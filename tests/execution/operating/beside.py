@@ -38,8 +38,9 @@ class Beside:
     ) -> Operation:
         """Returns an operation; its folder is locked by nobody."""
         self.folder.make()
-        # A busy machine must not make the fallback decide: deadlines have tests of their own.
-        told = {"policy": "sjf", "mode": mode, "deadline_s": 30.0, **said}
+        # A busy machine must not make the fallback decide: deadlines have tests of their own, and so has side work.
+        quiet = {"eta_every_s": None, "counterfactual_every_s": None}
+        told = {"policy": "sjf", "mode": mode, "deadline_s": 30.0, **quiet, **said}
         configured = Configured(None, told, ceiling)
         return Operation(self.neighbor, configured, self.folder, is_dry=is_dry, tell=self.said.append)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,10 @@ from shunter.execution.operating.judge import Judge, verdict_of
 from shunter.execution.operating.modes import Mode
 from shunter.execution.operating.neighbor import Knob
 from shunter.execution.operating.picture import picture_of
+from shunter.execution.operating.site import State
 from shunter.execution.operating.undo_journal import UndoJournal
 from shunter.policies.scheduler import resolve_scheduler
-from tests.execution.operating.sites import running, site, waiting
+from tests.execution.operating.sites import NOW_S, running, site, waiting
 from tests.support import PROJECT, trace
 
 
@@ -135,6 +137,14 @@ def test_history_comes_from_a_log_of_sacct() -> None:
     )
     assert not verdict.fallback
     assert len(verdict.starts) == 2
+
+
+def test_ended_jobs_are_told_apart_whatever_their_ids_are() -> None:
+    ran = [replace(running(id, ("n1", 1)), state=State.ENDED, end_s=NOW_S - 5 - id) for id in (0, 0, 7, 7, 8)]
+    found = picture_of(site(waiting(7), running(8, ("n1", 1))), ran)
+    ids = found.workload.jobs["job_id"].to_list()
+    assert sorted(ids)[-2:] == [7, 8]
+    assert (len(ids), len(set(ids))) == (7, 7), "a job that was requeued, and logs whose ids are no numbers"
 
 
 def test_the_page_has_every_key_with_its_meaning_and_default() -> None:

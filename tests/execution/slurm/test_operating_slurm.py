@@ -15,6 +15,7 @@ from shunter.execution.operating.modes import Mode
 from shunter.execution.operating.neighbor import Knob
 from shunter.execution.operating.operation import Operation
 from tests.execution.operating.beside import Beside
+from tests.execution.operating.looking import look_until
 from tests.execution.slurm.real_slurm import RealSlurm
 
 
@@ -259,3 +260,18 @@ def test_enforcing_places_jobs_on_the_named_nodes(slurm: RealSlurm, beside: Besi
             slurm.run("scontrol", "update", f"NodeName=node{number}", "State=RESUME")
     slurm.wait(lambda: [slurm.states().get(job) for job in jobs] == ["RUNNING", "RUNNING"], "the jobs")
     assert [slurm.field(job, "NodeList") for job in jobs] == ["node3", "node3"]
+
+
+def test_it_is_found_out_what_the_policy_would_have_done_and_whether_start_times_hold(
+    slurm: RealSlurm, beside: Beside
+) -> None:
+    first = slurm.submit("--ntasks=12", seconds=8)
+    slurm.wait(lambda: slurm.states().get(first) == "RUNNING", "the first job")
+    jobs = [slurm.submit("--ntasks=12", seconds=seconds, minutes=minutes) for minutes, seconds in ((9, 4), (1, 1))]
+    found, status = look_until(beside, len(jobs))
+    assert (found["jobs"], found["ended"], found["site_policy"]) == (2, 2, "fcfs")
+    assert found["gain"]["mean_wait_s"] > 0, "the short job would have gone first"
+    assert found["real"]["mean_wait_s"] > found["other"]["mean_wait_s"]
+    assert found["lines"][-1].startswith("sjf would have cut the mean wait by ")
+    assert status["eta"]["left"] == 0
+    assert status["failed_counterfactuals"] == status["failed_etas"] == 0, status["last_failed_side_work"]

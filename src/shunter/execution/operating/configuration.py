@@ -15,6 +15,8 @@ from shunter.files import read_toml
 
 SITE_ORDER: Final = "site"
 """The fallback that is the scheduler's own order."""
+OFF: Final = "off"
+"""What a file may say of something that is never to be done."""
 MOST_NUDGE: Final = 2_000_000_000
 """Slurm takes no site factor or nice value beyond some 2³¹."""
 
@@ -63,6 +65,19 @@ class Configuration:
     brun_queues: tuple[str, ...] = declared(
         (), "LSF's queues whose jobs are started with brun in enforce, which passes over all limits."
     )
+    site_policy: str = declared(
+        "fcfs", "How the site itself orders its queue: a name, or the file of 'shunter trace cluster --policy-out'."
+    )
+    site_dispatch: str | None = declared(None, "The site's own dispatch rule; none: as its policy has it, or easy.")
+    counterfactual_every_s: float | None = declared(
+        3600.0, "So often it is simulated what the policy would have done; 'off': never.", low=1, metavar=TIME
+    )
+    counterfactual_stretch_s: float = declared(
+        3600.0, "How long the same reading is simulated from; then a new one is.", low=1, high=7 * 86_400, metavar=TIME
+    )
+    eta_every_s: float | None = declared(
+        600.0, "So often the starts of waiting jobs are predicted, to be scored; 'off': never.", low=1, metavar=TIME
+    )
     audit_mb: float = declared(100.0, "A file of the audit is closed when it is this large.", low=0.001)
     audit_files: int = declared(10, "How many closed files of the audit are kept.", low=1, high=10_000)
     inputs_mb: float = declared(500.0, "How much of what was decided on is kept, for replays.", low=0)
@@ -78,6 +93,12 @@ class Configuration:
         """The settings that name the policy."""
         given = {"policy": self.policy, "dispatch": self.dispatch, "estimate": self.estimate}
         return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def site_words(self) -> dict[str, str]:
+        """The settings that name the site's own policy."""
+        dispatch = {} if self.site_dispatch is None else {"dispatch": self.site_dispatch}
+        return {"policy": self.site_policy, **dispatch}
 
     @property
     def has_allow_list(self) -> bool:
@@ -101,6 +122,8 @@ def read_configuration(file: Path | None, words: Mapping[str, Any]) -> Configura
     if file.stat().st_mode & stat.S_IWOTH:
         raise InputError(f"{file}: everybody may write it; take that right away: chmod o-w {file}")
     plain = {name: NOTHING if value is None else value for name, value in words.items()}
+    # Never is no time at all.
+    table = {name: NOTHING if name.endswith("_every_s") and value == OFF else value for name, value in table.items()}
     return from_table(Configuration, {**plain, **table}, str(file))
 
 
@@ -117,6 +140,11 @@ class Configured:
         """Why the file as it is now is not followed."""
         self._stamp = self._look()
         check_enforcing(self.now, self.mode)
+
+    @property
+    def has_file(self) -> bool:
+        """Whether there is a file, which alone names what the command line has no option for."""
+        return self._file is not None
 
     @property
     def is_policy_of_file(self) -> bool:

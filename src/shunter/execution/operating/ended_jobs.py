@@ -64,6 +64,7 @@ def read_ended(path: Path) -> list[SiteJob]:
                 end_s=start_s + row["run_s"],
                 requested_s=row["requested_s"],
                 cores=max(1, round(row["tasks"] * row["cores_per_task"])),
+                tasks=row["tasks"],
                 user=row["user"] or "",
             )
         )

@@ -27,6 +27,7 @@ class OperationFolder:
         self.inputs = path / "inputs"
         self.status = path / "status.json"
         self.metrics = path / "metrics.prom"
+        self.predictions = path / "predictions.json"
         self.switch = path / "disable"
         """While this file exists, nothing is changed and whatever was changed is undone."""
         self._lock: int | None = None

@@ -91,6 +91,11 @@ class Judge:
         self.breaker.set_limits(*limits)
         self._timely.deadline_s = configuration.deadline_s
 
+    @property
+    def scheduler(self) -> Scheduler:
+        """The way to schedule that decides."""
+        return self._scheduler
+
     def warm_up(self, picture: Picture) -> None:
         """Decides once for nothing, so that loading a network is not held against the deadline."""
         if picture.candidates:

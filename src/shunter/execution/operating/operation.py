@@ -20,6 +20,7 @@ from shunter.execution.operating.judge import Judge, Verdict, disagreement
 from shunter.execution.operating.modes import Mode
 from shunter.execution.operating.neighbor import Neighbor
 from shunter.execution.operating.picture import Picture, picture_of
+from shunter.execution.operating.side_work import SideWork
 from shunter.execution.operating.site import Site, SiteError, SiteJob
 from shunter.execution.operating.status import Histogram, site_numbers, write_status
 from shunter.execution.operating.telling import scores_of, verdict_lines
@@ -78,11 +79,14 @@ class Operation:
         self._hand = Hand(neighbor, self._journal, now, self._may_go_on, is_dry)
         self._audit = Audit(folder, now.audit_mb, now.audit_files, now.inputs_mb)
         self._ended = EndedJobs(now.history)
+        self._side_work = SideWork(folder, now, lambda: not self._stop.is_set(), tell, of_file=configured.has_file)
         self._breaker = Breaker(now.most_failures, now.failure_window_s, now.probe_s)
         self._period_s = now.period_s
         self._stop = threading.Event()
         self._is_woken = False
         self._is_warm = False
+        self._is_once = False
+        self._picture: Picture | None = None
         self._latest: dict[str, Any] = {}
         self._verdict: tuple[Verdict, list[SiteJob]] | None = None
         # Nothing on the disk is believed: what an earlier process has left is undone before anything else is done.
@@ -101,6 +105,7 @@ class Operation:
 
         One cycle leaves its changes in place: the next start, or ``shunter operate undo``, undoes them.
         """
+        self._is_once = once
         while not self._stop.is_set():
             began = time.monotonic()
             try:
@@ -132,16 +137,22 @@ class Operation:
             return
         self.tally.cycles += 1
         self._hand.forget(site)
+        for record in self._side_work.see(site, is_changed=len(self._journal) > 0):
+            self._audit.append(record)
         undone = self._undo_if_told(site)
         if undone and self._mode >= Mode.NUDGE:
             # What was undone has another priority now.
             site = self._read() or site
         line: dict[str, Any] = {"time_s": site.now_s, "mode": self._mode.word, "read_s": round(site.seconds, 4)}
+        self._picture = None
+        ended = self._ended.see(site)
         if self._mode != Mode.OFF:
-            line |= self._decide_and_act(site, now)
+            line |= self._decide_and_act(site, ended, now)
         if undone:
             line["undone"] = [change.told() for change in undone]
         self._audit.append(line)
+        if self._mode != Mode.OFF and not self._is_once:
+            self._side_work.begin(site, self._picture, ended, self._judge.scheduler)
         self._publish(site)
 
     @property
@@ -159,11 +170,13 @@ class Operation:
         if self._configured.renew():
             now = self._configured.now
             try:
+                self._side_work.change(now, of_file=self._configured.has_file)
                 self._judge.change(now, of_file=self._configured.is_policy_of_file)
                 if now.history != before.history:
                     self._ended = EndedJobs(now.history)
             except InputError as error:
                 self._configured.now, self._configured.trouble = before, str(error)
+                self._side_work.change(before, of_file=self._configured.has_file)
             else:
                 self._take(now)
                 self._tell(f"configuration read again: mode {self._configured.mode.word}, policy {now.policy}")
@@ -216,14 +229,13 @@ class Operation:
         self.tally.undone += sum(change.applied for change in changes)
         return changes
 
-    def _decide_and_act(self, site: Site, now: Configuration) -> dict[str, Any]:
+    def _decide_and_act(self, site: Site, ended: list[SiteJob], now: Configuration) -> dict[str, Any]:
         """Decides and acts on it; returns what the audit tells of that."""
         barred = {job.id: job.barrier for job in site.pending if job.barrier}
-        ended = self._ended.see(site)
         if not site.candidates:
             return {"candidates": [], "masked": barred, "policy": now.policy}
         try:
-            picture = picture_of(site, ended)
+            picture = self._picture = picture_of(site, ended)
         # A reading that contradicts itself is nothing to decide on.
         except InputError as error:
             self._tell(f"the reading makes no picture: {error}")
@@ -358,6 +370,7 @@ class Operation:
             "period_seconds": self._period_s,
             "commands": self._neighbor.usage(),
             **self._latest,
+            **self._side_work.told(),
         }
         if site is not None:
             told |= site_numbers(site)

@@ -86,14 +86,35 @@ def picture_of(site: Site, ended: Sequence[SiteJob]) -> Picture:
     nodes, is_down = _nodes(site, placed)
     mix = any(_mixes(row, nodes) for row in placed)
     cluster = Cluster.from_nodes(nodes, "site", mix=mix, rules=rules_of(site.tiers, nodes))
-    waiting = [Row(job, Phase.WAITING, _asked(job, site)) for job in site.candidates]
-    fits, unfit = _fitting(waiting, site.now_s, cluster)
-    rows = [*_with_devices(placed, site, nodes), *fits, *(Row(job, Phase.COMPLETED, _had(job)) for job in ended)]
-    rows.sort(key=lambda row: (row.job.submit_s, row.job.id))
-    workload = _workload(rows, site.now_s, cluster)
-    snapshot = _snapshot(rows, site.now_s, is_down)
+    waiting = [Row(job, Phase.WAITING, asked_shape(job, site)) for job in site.candidates]
+    fits, unfit = fitting(waiting, site.now_s, cluster)
+    rows = [*_with_devices(placed, site, nodes), *fits]
+    rows += [Row(job, Phase.COMPLETED, _had(job, site)) for job in _told_apart(ended, {row.job.id for row in rows})]
+    rows.sort(key=in_table)
+    workload = workload_of(rows, site.now_s, cluster)
+    snapshot = snapshot_of(rows, site.now_s, is_down)
     digest = _digest(workload, cluster, snapshot)
     return Picture(site, tuple(rows), workload, cluster, snapshot, digest, unfit)
+
+
+def in_table(row: Row) -> tuple[float, int]:
+    """Returns what rows are sorted by: the table of jobs is in the order of submit times."""
+    return row.job.submit_s, row.job.id
+
+
+def _told_apart(ended: Sequence[SiteJob], taken: set[int]) -> list[SiteJob]:
+    """Returns jobs that have ended, each with an id that no other job has.
+
+    A job that was requeued has its id twice, and logs may have ids that are no numbers.
+    """
+    taken = set(taken)
+    found: list[SiteJob] = []
+    for job in ended:
+        # No scheduler has negative ids.
+        own = job if job.id not in taken and job.id > 0 else replace(job, id=-1 - len(found))
+        taken.add(own.id)
+        found.append(own)
+    return found
 
 
 def rules_of(tiers: Mapping[str, int], nodes: Sequence[Node]) -> SiteRules:
@@ -107,19 +128,19 @@ def _mixes(row: Row, nodes: Sequence[Node]) -> bool:
     return row.shape.gpus > 0 and len({nodes[part.node].gpu_type for part in row.parts}) > 1
 
 
-def _fitting(rows: Sequence[Row], now_s: float, cluster: Cluster) -> tuple[list[Row], tuple[int, ...]]:
+def fitting(rows: Sequence[Row], now_s: float, cluster: Cluster) -> tuple[list[Row], tuple[int, ...]]:
     """Returns those that fit on the nodes as they are, once all jobs have ended, and the ids of the others."""
     if not rows:
         return [], ()
     # The table is sorted by submit time; rows that come in that order stay in it.
-    rows = sorted(rows, key=lambda row: (row.job.submit_s, row.job.id))
-    fits = can_ever_fit(_workload(rows, now_s, cluster).jobs, cluster)
+    rows = sorted(rows, key=in_table)
+    fits = can_ever_fit(workload_of(rows, now_s, cluster).jobs, cluster)
     found = [row for row, is_fitting in zip(rows, fits, strict=True) if is_fitting]
     return found, tuple(row.job.id for row, is_fitting in zip(rows, fits, strict=True) if not is_fitting)
 
 
-def _asked(job: SiteJob, site: Site) -> Shape:
-    """Returns the shape of a job that waits."""
+def asked_shape(job: SiteJob, site: Site) -> Shape:
+    """Returns the shape of a job as it asks for it."""
     memory_mb = job.memory_mb if site.is_memory_shared else None
     if job.gpus:
         # A task for each node that it asks for, each with its share of the GPUs.
@@ -132,9 +153,9 @@ def _asked(job: SiteJob, site: Site) -> Shape:
     return Shape(tasks, job.cores / tasks, None if memory_mb is None else memory_mb / tasks, job.gpus / tasks)
 
 
-def _had(job: SiteJob) -> Shape:
-    """Returns the shape of a job that has ended: where it was does not matter any more."""
-    return Shape(1, 1.0 if job.cores < 1 else float(job.cores), None, 0.0)
+def _had(job: SiteJob, site: Site) -> Shape:
+    """Returns the shape of a job that has ended; jobs to come may be drawn like it."""
+    return replace(asked_shape(replace(job, cores=max(1, job.cores)), site), memory_mb=None)
 
 
 def _running(job: SiteJob, numbers: Mapping[str, int], site: Site) -> Row | None:
@@ -220,11 +241,11 @@ def _with_devices(rows: Sequence[Row], site: Site, nodes: Sequence[Node]) -> lis
     return found
 
 
-def _workload(rows: Sequence[Row], now_s: float, cluster: Cluster) -> Workload:
+def workload_of(rows: Sequence[Row], now_s: float, cluster: Cluster) -> Workload:
     """Returns the jobs as a table. How long those run that have not ended does not matter, but must be a number."""
     jobs = [row.job for row in rows]
     # Where a job is that runs, nobody asks whether it may be there.
-    is_free = [row.phase != Phase.WAITING for row in rows]
+    is_free = [row.phase not in (Phase.WAITING, Phase.FUTURE) for row in rows]
     named = [
         ",".join(job.partitions) if not free and job.partitions and cluster.partitions else None
         for job, free in zip(jobs, is_free, strict=True)
@@ -244,6 +265,7 @@ def _workload(rows: Sequence[Row], now_s: float, cluster: Cluster) -> Workload:
             "group": pl.Series([job.account or None for job in jobs], dtype=pl.String),
             "partition": pl.Series(named, dtype=pl.String),
             "priority": pl.Series([float(job.priority) for job in jobs], dtype=pl.Float64),
+            "qos": pl.Series([job.qos or None for job in jobs], dtype=pl.String),
             "gpu_type": pl.Series(gpu_types, dtype=pl.String),
         }
     )
@@ -255,7 +277,8 @@ def _run_s(job: SiteJob, now_s: float) -> float:
     return max(0.0, (now_s if job.end_s is None else job.end_s) - start_s)
 
 
-def _snapshot(rows: Sequence[Row], now_s: float, is_down: Sequence[bool]) -> Snapshot:
+def snapshot_of(rows: Sequence[Row], now_s: float, is_down: Sequence[bool]) -> Snapshot:
+    """Returns what is known of the jobs of a table, and of the nodes, at an instant."""
     jobs = [
         LiveJob(
             row.phase,

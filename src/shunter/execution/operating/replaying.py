@@ -12,6 +12,7 @@ import polars as pl
 from shunter.errors import InputError, ShunterError
 from shunter.execution.deciding import queue_scheduler
 from shunter.execution.operating.audit import audit_lines, read_input
+from shunter.execution.operating.counterfactual import KIND as COUNTERFACTUAL
 from shunter.execution.operating.judge import disagreement, verdict_of
 from shunter.execution.operating.picture import Picture, Row
 from shunter.metrics.table import compute_metrics
@@ -52,6 +53,10 @@ class Replayed:
     """Of these, how many had not ended, and are taken to run as long as they ask for."""
     logged_mean_wait_s: float | None = None
     """The mean wait of those that were seen to start, as it was."""
+    counterfactuals: int = 0
+    """How many the audit tells of, while its policies were at work."""
+    counterfactuals_gained: int = 0
+    """Of these, those in which the policy of then saved more waiting than the simulation is wrong by."""
     simulated: dict[str, dict[str, float | None]] = field(default_factory=dict)
     """Metrics by policy."""
 
@@ -79,6 +84,12 @@ def replay_audit(path: Path, words: Mapping[str, Any], against: str | None) -> R
     found = Replayed(scheduler.settings.policy, against or "")
     alike: list[tuple[bool, float, bool]] = []
     for line in audit_lines(path):
+        if line.get("kind") is not None:
+            # No cycle, but something that was found out beside it.
+            if line["kind"] == COUNTERFACTUAL:
+                found.counterfactuals += 1
+                found.counterfactuals_gained += bool(line.get("is_gain"))
+            continue
         if not against and line.get("policy"):
             found.against = str(line["policy"])
         if not line.get("input_sha256"):

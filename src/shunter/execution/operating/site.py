@@ -78,6 +78,13 @@ class SiteJob:
     devices: Mapping[str, Sequence[int]] | None = None
     """The numbers of its GPUs by node, where they are told."""
 
+    @property
+    def has_run(self) -> bool:
+        """Whether it has ended and ran before: one that was cancelled while it waited may be told a start as well."""
+        if self.state != State.ENDED or self.start_s is None or self.end_s is None:
+            return False
+        return self.start_s < self.end_s or (self.start_s == self.end_s and not self.status.startswith("cancel"))
+
 
 @dataclass(frozen=True)
 class SiteNode:

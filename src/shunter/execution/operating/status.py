@@ -26,6 +26,12 @@ COUNTERS: Final = {
     "undone": "Changes that were undone.",
     "policy_breaker_opened": "How often the breaker of the policy opened.",
     "scheduler_breaker_opened": "How often the breaker of the scheduler opened.",
+    "counterfactuals": "How often it was simulated what the policy would have done.",
+    "counterfactuals_gained": "Of these, those in which it saved more waiting than the simulation is wrong by.",
+    "failed_counterfactuals": "Those that failed or were given up.",
+    "etas": "Start times that were predicted.",
+    "failed_etas": "Predictions that failed.",
+    "side_work_seconds": "Processor time of counterfactuals and predictions.",
 }
 GAUGES: Final = {
     "up": "1 while the latest reading succeeded.",
@@ -38,6 +44,17 @@ GAUGES: Final = {
     "read_seconds": "How long the latest reading took.",
     "period_seconds": "From one reading to the next, as it is now.",
 }
+COUNTERFACTUAL: Final = {"real": "real", "site": "site simulated", "other": "policy simulated"}
+"""The three ways in which the jobs of the latest counterfactual have waited, with their labels."""
+ETA: Final = {
+    "open": ("eta_open", "Predictions whose jobs still wait."),
+    "scored": ("eta_scored", "Predictions whose jobs have started."),
+    "left": ("eta_left", "Predictions whose jobs have left the queue without starting."),
+    "inside": ("eta_inside_ratio", "The share of the latest starts inside their 80 % intervals."),
+    "median_error_s": ("eta_median_error_seconds", "How far the latest starts were from the medians, in the median."),
+    "median_width_s": ("eta_median_width_seconds", "How wide the latest 80 % intervals were, in the median."),
+}
+"""The gauges of predicted start times, by what the status calls them."""
 
 
 class Histogram:
@@ -84,6 +101,7 @@ def metrics_text(status: Mapping[str, Any], latency: Histogram) -> str:
             full = f"shunter_operate_{name}" + ("_total" if kind == "counter" else "")
             lines += [f"# HELP {full} {help}", f"# TYPE {full} {kind}", f"{full} {float(status.get(name) or 0):g}"]
     lines += _histogram("shunter_operate_decision_seconds", latency)
+    lines += _looks(status)
     for reason, count in sorted(status.get("waiting_for", {}).items()):
         lines.append(f'shunter_operate_waiting{{reason="{_label(reason)}"}} {count}')
     for program, spent in status.get("commands", {}).items():
@@ -92,6 +110,23 @@ def metrics_text(status: Mapping[str, Any], latency: Histogram) -> str:
     version = f'policy="{_label(status.get("policy", ""))}",sha256="{status.get("policy_sha256", "")[:12]}"'
     lines.append(f"shunter_operate_policy_info{{{version}}} 1")
     return "\n".join(lines) + "\n"
+
+
+def _looks(status: Mapping[str, Any]) -> list[str]:
+    """Returns the gauges of counterfactuals and of predicted start times, as far as there are any."""
+    lines = []
+    found = status.get("counterfactual")
+    if found and found["jobs"]:
+        for field, unit in (("mean_wait_s", "mean_wait_seconds"), ("mean_bounded_slowdown", "mean_bounded_slowdown")):
+            name = f"shunter_operate_counterfactual_{unit}"
+            lines += [f"# HELP {name} Of the jobs of the latest counterfactual, so far.", f"# TYPE {name} gauge"]
+            lines += [f'{name}{{way="{way}"}} {found[key][field]:g}' for key, way in COUNTERFACTUAL.items()]
+    for key, (name, help) in ETA.items():
+        value = (status.get("eta") or {}).get(key)
+        if value is not None:
+            full = f"shunter_operate_{name}"
+            lines += [f"# HELP {full} {help}", f"# TYPE {full} gauge", f"{full} {value:g}"]
+    return lines
 
 
 def _histogram(name: str, latency: Histogram) -> list[str]:
