@@ -613,7 +613,8 @@ int32_t shunter_decision_read(uint64_t decision, ShunterDecision *told);
 
 /* ---- simulations: driven ---- */
 
-/* Advances and dispatches, at most `most_decisions` times; `over` becomes 1 when nothing more can happen, else 0. */
+/* Advances and dispatches, at most `most_decisions` times; `over` becomes 1 when nothing more can happen, else 0. Refused if
+ * jobs stop each other for ever. */
 int32_t shunter_simulation_run(uint64_t simulation, uint64_t most_decisions, int32_t *over);
 
 /*

@@ -7,6 +7,9 @@ from random import Random
 
 import pytest
 
+from shunter.errors import InputError
+from shunter.model.cluster import Cluster
+from shunter.policies.scheduler import Scheduler, resolve_scheduler
 from shunter.simulation import Simulation, WindowRunner
 from tests.properties.core_adapter import cluster_of, workload_of
 from tests.properties.crowds import crowd, crowd_config
@@ -77,6 +80,21 @@ def test_many_shapes_wait_at_once(policy: str) -> None:
         # So many jobs that take turns, and lose what they have done each time, may never end.
         config = replace(random_way(random, policy), keep_progress=True, preemption_overhead_per_gb_ms=0)
         check_equal(of_many_shapes(random), config)
+
+
+def test_jobs_that_take_turns_for_ever_are_an_error() -> None:
+    """Two jobs of ten seconds on one core, of which each may be stopped after two, and loses what it has done."""
+    jobs = [RefJob(0, 10 * SECOND_MS, requested_ms=20 * SECOND_MS, cores_milli=1000) for _ in range(2)]
+
+    def way(progress: str) -> Scheduler:
+        return resolve_scheduler(policy="las", dispatch="greedy", min_run_s=2.0, preempted_progress=progress)
+
+    table, cluster = workload_of(jobs), Cluster.pool(1)
+    with pytest.raises(InputError, match="they take turns for ever"):
+        Simulation(table, cluster, way("lost")).run()
+    with pytest.raises(InputError, match="they take turns for ever"):
+        WindowRunner(table, cluster).run(way("lost"), [0], 2)
+    assert Simulation(table, cluster, way("kept")).run()
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -80,7 +80,7 @@ pub unsafe extern "C" fn shunter_simulation_open(
 pub unsafe extern "C" fn shunter_simulation_run(simulation: u64, most_decisions: u64, over: *mut i32) -> i32 {
     guard(|| {
         borrow!(target; over);
-        let is_over = with(simulation, |simulation| Ok(simulation.run(most_decisions)))?;
+        let is_over = with(simulation, |simulation| simulation.run(most_decisions).map_err(Failure::refused))?;
         *over = i32::from(is_over);
         Ok(())
     })

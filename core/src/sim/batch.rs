@@ -75,7 +75,7 @@ fn run_window(
     // A window that is none is refused by the simulation, with the right words.
     let given = given.get(window.clone()).unwrap_or_default();
     let mut simulation = Simulation::new(cluster.clone(), jobs.clone(), window, config.clone(), given)?;
-    simulation.run(u64::MAX);
+    simulation.run(u64::MAX)?;
     for (place, state) in simulation.states.iter().enumerate() {
         result.eligible_ms[place] = state.eligible_ms;
         result.start_ms[place] = state.start_ms;

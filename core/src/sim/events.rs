@@ -45,6 +45,7 @@ impl Simulation {
             self.happen(next);
             if !self.waiting.queue.is_empty() {
                 self.dispatch(None);
+                self.check_headway()?;
             }
         }
         self.happen(Next { instant_ms, is_quiet: false });

@@ -65,6 +65,8 @@ pub(crate) struct Machine {
     ended: u32,
     /// The runs that did not end their jobs.
     stops: Vec<Stop>,
+    /// How many jobs have been stopped for others since one ended or kept what it had done.
+    vain_stops: u64,
 }
 
 impl Machine {
@@ -86,6 +88,7 @@ impl Machine {
             starts: 0,
             ended: 0,
             stops: Vec::new(),
+            vain_stops: 0,
         }
     }
 
@@ -229,12 +232,23 @@ impl Machine {
 
     /// A job has ended, or was rejected.
     pub(crate) fn count_end(&mut self) {
+        self.vain_stops = 0;
         self.ended += 1;
     }
 
     /// A run did not end its job.
     pub(crate) fn add_stop(&mut self, stop: Stop) {
         self.stops.push(stop);
+    }
+
+    /// A job was stopped for another; it kept something of what it had done, or nothing.
+    pub(crate) fn count_vain(&mut self, keeps: bool) {
+        self.vain_stops = if keeps { 0 } else { self.vain_stops + 1 };
+    }
+
+    /// How many jobs have been stopped for others since one ended or kept what it had done.
+    pub(crate) fn vain_stops(&self) -> u64 {
+        self.vain_stops
     }
 
     /// The last stop was none: that run ended its job.

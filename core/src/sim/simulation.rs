@@ -93,14 +93,16 @@ impl Simulation {
     }
 
     /// Runs until nothing more can happen, or until so many decisions have been made. Says whether it is over.
-    pub fn run(&mut self, most_decisions: u64) -> bool {
+    /// An error says that it would never be.
+    pub fn run(&mut self, most_decisions: u64) -> Result<bool, String> {
         for _ in 0..most_decisions {
             if !self.advance() {
-                return true;
+                return Ok(true);
             }
             self.dispatch(None);
+            self.check_headway()?;
         }
-        false
+        Ok(false)
     }
 
     /// Decides: starts what the rule lets start now. Without an order, the policy's own.

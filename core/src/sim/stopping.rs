@@ -8,6 +8,10 @@ use crate::sim::simulation::Simulation;
 /// A job whose nodes have failed under it so often is given up.
 const MOST_FAILURES: u32 = 1000;
 
+/// So often, for each job that is not over, are jobs stopped at the most without any use: no simulation that comes to an end
+/// is near it.
+const MOST_VAIN_STOPS: u64 = 10_000;
+
 impl Simulation {
     /// The work done since a running job's latest start.
     pub(crate) fn progress_ms(&self, job: u32) -> i64 {
@@ -66,6 +70,23 @@ impl Simulation {
         }
         let (start_ms, placement) = (state.segment_start_ms, std::mem::take(&mut state.placement));
         self.machine.add_stop(Stop { job, start_ms, end_ms, placement, by_failure });
+        // Whose nodes fail too often is given up.
+        if !by_failure {
+            self.machine.count_vain(kept_ms > 0);
+        }
+    }
+
+    /// Refuses to go on for ever where jobs take turns, and nobody ever gets on.
+    pub(crate) fn check_headway(&self) -> Result<(), String> {
+        let unfinished = u64::from(self.machine.running()) + self.waiting.queue.len() as u64;
+        let stops = self.machine.vain_stops();
+        if stops <= MOST_VAIN_STOPS * unfinished.max(1) {
+            return Ok(());
+        }
+        Err(format!(
+            "the policy has stopped jobs {stops} times since one of them got on: they take turns for ever; \
+             let stopped jobs keep their progress, or let them run for longer before they may be stopped (--min-run)"
+        ))
     }
 
     /// A job that was stopped waits.
