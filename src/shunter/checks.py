@@ -261,7 +261,9 @@ def check_field(name: str, value: object, hint: Any, said: Declaration) -> None:
         return
     # A field may hold a name or a number, as 'auto' or 5 (`int | str`): then only a text must be one of the choices.
     if said.choices and (isinstance(value, str) or set(kinds) <= {str, types.NoneType}):
-        check_name(name, str(value), said.choices)
+        # A name may begin with its place, which is no part of what is unknown.
+        place, _, kind = name.rpartition(": ")
+        check_name(kind, str(value), said.choices, where=f"{place}: " if place else "")
     elif said.low is not None and int in kinds and float not in kinds and not isinstance(value, tuple):
         # Where nothing bounds it, 64 bits do: that much the core and NumPy can hold.
         whole(name, value, int(said.low), int(said.high) if math.isfinite(said.high) else MOST_SEED)

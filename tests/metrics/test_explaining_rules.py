@@ -66,6 +66,38 @@ def test_nodes_that_are_reserved() -> None:
     assert text == f"Job 1 waited 25 s because nodes of the cluster are {reserved}."
 
 
+def test_a_reservation_of_other_nodes_is_not_named() -> None:
+    nodes = (Node("n0", 4.0, partitions=("p",)), Node("n1", 4.0, partitions=("q",)))
+    windows = (
+        AdvanceReservation(1.0, 100.0, name="nightly", partition="p"),
+        AdvanceReservation(5.0, 20.0, name="weekly", partition="q"),
+    )
+    site = Cluster.from_nodes(nodes, "site", rules=SiteRules(reservations=windows))
+    assert "(weekly)" in sentence(workload({"partition": "q"}), site, 1)
+
+
+def test_a_job_that_has_its_nodes_for_itself() -> None:
+    text = sentence(workload({"exclusive": False}, {"exclusive": True}), cluster(), 2)
+    assert text == (
+        "Job 2 waited 10 s because it needs nodes for itself, and those of the cluster that nobody used had at most"
+        " 0 of the 1 core that it needs free until job 1 ended at 10 s."
+    )
+    text = sentence(workload({}, {}), cluster(partitions={}), 2)
+    assert "did not wait" in text
+    text = sentence(workload({"exclusive": True}, {"exclusive": False}), cluster(), 2)
+    assert text.startswith("Job 2 waited 10 s because the cluster had at most 0 of the 1 core that it needs free")
+
+
+def test_a_job_that_follows_another_tells_when_it_came() -> None:
+    jobs = workload({}, {"submit_s": 300.0, "depends_on": "follows:1+5s"})
+    assert sentence(jobs, cluster(), 2) == "Job 2 did not wait: it started when it was submitted, at 15 s, on n0."
+
+
+def test_a_job_ahead_that_left_has_not_started() -> None:
+    jobs = workload({"tasks": 3}, {"tasks": 4, "cancel_s": 5.0}, {"requested_s": 30.0, "run_s": 30.0})
+    assert "(job 2, which left the queue at 5 s)" in sentence(jobs, cluster(), 3)
+
+
 def test_a_job_that_never_starts() -> None:
     site = cluster(reservations=(AdvanceReservation(5.0, 86_395.0, name="cleaning", repeat="daily"),))
     text = sentence(

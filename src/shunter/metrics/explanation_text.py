@@ -59,7 +59,8 @@ def _at_once(explanation: Explanation) -> str:
             f"did not wait for nodes: it started when it could, at {clock(explanation.stays[0].start_ms)}, on {where}"
         )
     else:
-        text = f"did not wait: it started when it was submitted, at {submitted}, on {where}"
+        # One that follows another may be submitted earlier than in the log.
+        text = f"did not wait: it started when it was submitted, at {clock(explanation.stays[0].start_ms)}, on {where}"
     if explanation.stops:
         text += f"; it was stopped {_times(explanation.stops)}, and went on at once"
     return text
@@ -120,6 +121,8 @@ def _because(explanation: Explanation, reason: str) -> str:
     number = RESOURCES.index(reason)
     free = amount(max(moment.free[number] for moment in told), number)
     needed = quantity(explanation.shape.total[number], number)
+    if explanation.shape.exclusive:
+        place = f"it needs nodes for itself, and those of {place} that nobody used"
     return f"{place} had at most {free} of the {needed} that it needs free{until}"
 
 
@@ -148,10 +151,9 @@ def _order(explanation: Explanation) -> str:
     ahead = [blocker for blocker in ahead if blocker.until_ms <= explanation.waits[-1][1]] or ahead
     many = counted(len({blocker.row for blocker in ahead}), "job")
     last = max(ahead, key=lambda blocker: (blocker.until_ms, blocker.share))
-    name, went = record.rows["job_id"][last.row], clock(last.until_ms)
-    last_one = (
-        f"the last of them, job {name}, started at {went}" if len(ahead) > 1 else f"job {name}, which started at {went}"
-    )
+    started = "started" if record.rows["start_s"][last.row] is not None else "left the queue"
+    name, went = record.rows["job_id"][last.row], f"{started} at {clock(last.until_ms)}"
+    last_one = f"the last of them, job {name}, {went}" if len(ahead) > 1 else f"job {name}, which {went}"
     return f"{rule} held it back for {many} ahead of it, though there was room for it ({last_one})"
 
 

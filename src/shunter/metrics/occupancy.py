@@ -26,12 +26,14 @@ class Shape:
     tasks: int
     each: Amounts
     """Of one task."""
+    exclusive: bool = False
+    """Whether it goes only where nobody else is."""
 
     @classmethod
     def of(cls, record: Record, row: int) -> Shape:
         """Returns the shape of one job of a run."""
         each = int(record.milli_gpus[row]), int(record.milli_cores[row]), int(record.memory_mb[row])
-        return cls(int(record.tasks[row]), each)
+        return cls(int(record.tasks[row]), each, bool(record.exclusive[row]))
 
     @property
     def total(self) -> Amounts:
@@ -55,6 +57,8 @@ class NodeRoom:
     """How many tasks it could take by each resource alone."""
     most: int = 0
     """How many tasks it takes while it is empty; more than the job has do not count."""
+    others: int = 0
+    """How many jobs are on it."""
 
     @classmethod
     def empty(cls, node: Node, shape: Shape, pool: int) -> NodeRoom:
@@ -70,14 +74,23 @@ class NodeRoom:
         return min(*self.rooms, self.shape.tasks)
 
     @property
+    def _is_shut(self) -> bool:
+        return self.shape.exclusive and self.others > 0
+
+    @property
     def free(self) -> Amounts:
         """What is free that the job could use: of GPUs only whole ones, if it wants those."""
+        if self._is_shut:
+            return 0, 0, 0
         whole = self.shape.each[0] >= WHOLE
         gpus = sum(free for free in self.devices if free == WHOLE or not whole)
         return gpus, self.cores, UNBOUNDED if self.memory is None else self.memory
 
     def count(self) -> None:
         """Counts anew how many tasks it could take by each resource alone."""
+        if self._is_shut:
+            self.rooms = [0, 0, 0]
+            return
         gpus, cores, memory = self.shape.each
         if gpus >= WHOLE:
             by_gpus = self.devices.count(WHOLE) // (gpus // WHOLE)
@@ -90,6 +103,7 @@ class NodeRoom:
     def take(self, tasks: int, each: Amounts) -> list[tuple[int, int]]:
         """Gives resources to tasks of some job, and returns the devices they got with what they took of each."""
         gpus, cores, memory = each
+        self.others += 1
         self.cores -= tasks * cores
         if self.memory is not None:
             self.memory -= tasks * memory
@@ -100,6 +114,7 @@ class NodeRoom:
 
     def give_back(self, tasks: int, each: Amounts, taken: list[tuple[int, int]]) -> None:
         """Frees what tasks held."""
+        self.others -= 1
         self.cores += tasks * each[1]
         if self.memory is not None:
             self.memory += tasks * each[2]

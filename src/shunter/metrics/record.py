@@ -201,6 +201,14 @@ class Record:
         return access_of(self._asked.with_columns(admitted.alias("partition")), replace(self.cluster, rules=NO_RULES))
 
     @cached_property
+    def exclusive(self) -> NDArray[np.bool_]:
+        """By job, whether it had its nodes for itself."""
+        if "exclusive" not in self.rows.columns:
+            return np.zeros(len(self), dtype=np.bool_)
+        # A table read from CSV has texts.
+        return (self.rows["exclusive"].cast(pl.String) == "true").fill_null(False).to_numpy()
+
+    @cached_property
     def _type_masks(self) -> NDArray[np.int64]:
         """The types of GPUs that each job could have, as bits."""
         return self.cluster.gpu_type_masks(self._asked)

@@ -12,7 +12,7 @@ from shunter.model.ruled_jobs import MILLI
 from shunter.model.start_rules import counter_text, holds_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -81,10 +81,12 @@ class SiteWatch:
         columns = self._rules.columns
         return set(columns["closed_node"][np.isin(columns["closed_window"], windows)].tolist())
 
-    def count_reserved(self, time_ms: float, lasted_ms: float) -> None:
-        """Notes that windows alone kept the job from starting at a time."""
+    def count_reserved(self, time_ms: float, lasted_ms: float, usable: Collection[int]) -> None:
+        """Notes which window kept the job from starting at a time: the first that closes nodes which it may use."""
+        columns = self._rules.columns
         for start_ms, end_ms, window in self._closed:
-            if start_ms < time_ms + self._span_ms and end_ms > time_ms:
+            closes = columns["closed_node"][columns["closed_window"] == window].tolist()
+            if start_ms < time_ms + self._span_ms and end_ms > time_ms and not set(closes).isdisjoint(usable):
                 name = self._rules.windows[window].name
                 until = f" to {end_ms / MILLI:,.15g} s" if end_ms > start_ms else ""
                 text = f"from {start_ms / MILLI:,.15g} s{until}{f' ({name})' if name else ''}"

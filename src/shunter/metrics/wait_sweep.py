@@ -207,7 +207,7 @@ class Walker:
             room[place.pool] += place.room if number not in closed and number not in self.failed else 0
         if max(room.values()) >= self.shape.tasks:
             return reason
-        self.watch.count_reserved(from_ms, lasted_ms)
+        self.watch.count_reserved(from_ms, lasted_ms, self.places)
         return RESERVED
 
     def _diagnosis(self) -> tuple[str, int, int]:
@@ -241,6 +241,7 @@ class Walker:
 
     def _change(self, entry: int, starts: bool, job: int, number: int, tasks: int, by_failure: bool) -> None:
         place = self.places[number]
+        tasks, each = self._held_by(job, number, tasks)
         if self.counting:
             self._tally(number)
             if number not in self.failed:
@@ -248,10 +249,10 @@ class Walker:
         if starts:
             self.failed.discard(number)
             # What had bound before it came is not its doing, so the clocks of the node are noted.
-            self.taken[entry] = place.take(tasks, self.each[job]), self.bound_ms[number].copy()
+            self.taken[entry] = place.take(tasks, each), self.bound_ms[number].copy()
         else:
             taken, before = self.taken.pop(entry)
-            place.give_back(tasks, self.each[job], taken)
+            place.give_back(tasks, each, taken)
             self._hold(job, number, tasks, before)
             if by_failure:
                 self.failed.add(number)
@@ -259,6 +260,13 @@ class Walker:
             place.count()
             if number not in self.failed:
                 self._add(place, 1)
+
+    def _held_by(self, job: int, number: int, tasks: int) -> tuple[int, Amounts]:
+        """Returns how many tasks a job has on a node and what each holds: all of it, where it is there alone."""
+        if not self.record.exclusive[job]:
+            return tasks, self.each[job]
+        node = self.record.cluster.nodes[number]
+        return 1, (node.gpus * WHOLE, round(node.cores * 1000), node.memory_mb or 0)
 
     def _add(self, place: NodeRoom, sign: int) -> None:
         self.room[place.pool] += sign * place.room
@@ -280,7 +288,8 @@ class Walker:
         bound = self.bound_ms[number]
         if bound == before:
             return
-        most, each = self.places[number].most, self.each[job]
+        most = self.places[number].most
+        tasks, each = self._held_by(job, number, tasks)
         for resource, wanted in enumerate(self.shape.each):
             if wanted:
                 # In tasks of the waiting job: what was held over what one task wants, but no more than the node could

@@ -49,6 +49,7 @@ def schedule_frame(schedule: Schedule) -> pl.DataFrame:
             "partition": jobs["partition"],
             **({"features": jobs["features"]} if "features" in jobs.columns else {}),
             **_admitted(schedule),
+            **_exclusive(schedule),
             **_conditions(schedule),
             **_asked_of_site(schedule),
         },
@@ -73,6 +74,15 @@ def _admitted(schedule: Schedule) -> dict[str, pl.Series]:
     access = access_of(schedule.workload.jobs, schedule.cluster)
     names = pl.Series([",".join(route.partitions) or None for route in access.routes], dtype=pl.String)
     return {ADMITTED: names.gather(access.route)}
+
+
+def _exclusive(schedule: Schedule) -> dict[str, pl.Series]:
+    """Returns which jobs had their nodes for themselves; nothing where none had."""
+    jobs, partitions = schedule.workload.jobs, schedule.cluster.rules.partitions.values()
+    if "exclusive" not in jobs.columns and not any(rules.exclusive for rules in partitions):
+        return {}
+    flags = access_of(jobs, schedule.cluster).exclusive(jobs)
+    return {} if flags is None else {"exclusive": pl.Series(flags).cast(pl.Boolean)}
 
 
 def _conditions(schedule: Schedule) -> dict[str, pl.Series | NDArray[np.float64]]:

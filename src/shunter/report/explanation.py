@@ -11,7 +11,7 @@ from shunter.metrics.explanation import AHEAD, Explanation, largest
 from shunter.metrics.explanation_text import amount, clock, conclusion, duration, named_nodes, quantity, size
 from shunter.metrics.labels import counted, percent
 from shunter.metrics.occupancy import RESOURCES
-from shunter.metrics.wait_sweep import DOWN, LOCALITY, ORDER, REFUSED, SCATTERED
+from shunter.metrics.wait_sweep import DOWN, LIMIT, LOCALITY, ORDER, REFUSED, RESERVED, SCATTERED
 from shunter.report.terminal import Console
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ REASONS = {
     SCATTERED: "enough free, but not together",
     LOCALITY: "enough free, but too far apart",
     REFUSED: "only types of GPUs that it refused",
+    LIMIT: "a limit of the site",
+    RESERVED: "enough free, but reserved before it would have ended",
 }
 
 

@@ -298,6 +298,18 @@ def test_nodes_come_from_the_first_list_that_has_some(tmp_path: Path) -> None:
     ]
 
 
+def test_a_site_without_reservations_and_licenses_says_so(tmp_path: Path) -> None:
+    paths = write_files(
+        tmp_path,
+        nodes=NODES,
+        reservations="No reservations in the system\n",
+        licenses="No licenses configured in Slurm.\n",
+    )
+    found = read_site(paths)
+    assert (found.cluster.rules.reservations, found.cluster.rules.licenses) == ((), {})
+    assert not found.left
+
+
 def test_rows_and_lines_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
     paths = write_files(
         tmp_path,

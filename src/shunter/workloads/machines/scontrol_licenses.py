@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 
 _START: Final = "LicenseName"
 _COUNT: Final = "total"
+_NONE: Final = "No licenses configured in Slurm"
+"""What is printed where there are none."""
 
 
 def recognizes(source: Source) -> bool:
-    """Returns whether the text begins with a license."""
-    return bool(source.head_lines) and source.head_lines[0].startswith(f"{_START}=")
+    """Returns whether the text begins with a license, or says that there are none."""
+    return bool(source.head_lines) and source.head_lines[0].startswith((f"{_START}=", _NONE))
 
 
 def note(source: Source, site: Site) -> None:
@@ -25,6 +27,8 @@ def note(source: Source, site: Site) -> None:
     Raises:
         InputError: The text does not tell it.
     """
+    if source.head_lines[0].startswith(_NONE):
+        return
     for record in printed_records(source, site, _START):
         name = record[_START.lower()]
         if _COUNT not in record:

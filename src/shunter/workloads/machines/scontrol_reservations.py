@@ -11,13 +11,17 @@ if TYPE_CHECKING:
     from shunter.workloads.text.source import Source
 
 _START: Final = "ReservationName"
+_NONE: Final = "No reservations in the system"
+"""What is printed where there are none."""
 
 
 def recognizes(source: Source) -> bool:
-    """Returns whether the text begins with a reservation."""
-    return bool(source.head_lines) and source.head_lines[0].startswith(f"{_START}=")
+    """Returns whether the text begins with a reservation, or says that there are none."""
+    return bool(source.head_lines) and source.head_lines[0].startswith((f"{_START}=", _NONE))
 
 
 def note(source: Source, site: Site) -> None:
     """Notes each reservation."""
+    if source.head_lines[0].startswith(_NONE):
+        return
     site.reservations.extend(printed_records(source, site, _START))

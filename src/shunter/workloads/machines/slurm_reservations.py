@@ -65,11 +65,12 @@ def _reservation(site: Site, record: Record, nodes: Sequence[Node]) -> AdvanceRe
         site.leave(name, why)
         return None
     start = _start(site, record)
+    duration_s = _duration_s(site, record, start)
     repeat = next((word for flag, word in _REPEATS.items() if flag in flags), ONCE)
     try:
         found = AdvanceReservation(
             start=start,
-            duration_s=_duration_s(site, record, start),
+            duration_s=duration_s,
             name=name.value,
             # All nodes of the cluster need no names.
             nodes=() if len(reserved) == len(nodes) else tuple(reserved),
