@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,22 @@ def test_the_keyword_of_python(checkpoint: Path, placer: Stranger) -> None:
     assert not placer.was_run()
     package.simulate(LOG, policy=str(checkpoint), trust=True)
     assert placer.was_run()
+
+
+@pytest.mark.parametrize("setting", ["policy", "placement"])
+def test_a_state(shunter: Command, tmp_path: Path, setting: str) -> None:
+    stranger = Stranger(tmp_path, POLICY if setting == "policy" else PLACER)
+    job = {"submit_s": 0, "state": "waiting", "requested_s": 9, "tasks": 2}
+    state = {"schema": "shunter.state/1", "now_s": 5, "cluster": "8", "jobs": [job]}
+    file = tmp_path / "state.json"
+    file.write_text(json.dumps({**state, "settings": {setting: str(stranger.file)}}))
+    message = shunter("eta", "--snapshot", file).error()
+    assert message.startswith(f"{file}: the state's settings: names {stranger.file} as its {setting}, which is Python")
+    assert not stranger.was_run()
+    # Futures run in the core: it is read, and then refused for what it is.
+    assert "futures run in the core" in shunter("eta", "--snapshot", file, "--trust").error()
+    assert stranger.was_run()
+    # What the user asks for goes over it, and what the user names is the user's.
+    assert shunter("eta", "--snapshot", file, f"--{setting}", "fcfs" if setting == "policy" else "best-fit").code == 0
+    assert not stranger.was_run()
+    assert "futures run in the core" in shunter("eta", "--snapshot", file, f"--{setting}", stranger.file).error()

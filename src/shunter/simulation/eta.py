@@ -18,6 +18,7 @@ from shunter.model.state import State
 from shunter.model.workload import DURATION_LIMIT_S
 from shunter.policies.native import NativePolicy
 from shunter.policies.scheduler import resolve_scheduler
+from shunter.policies.trust import UntrustedError, allow_named, words_of_a_file
 from shunter.simulation.foresight import NEVER, Foresight, foresee
 from shunter.simulation.simulation import Simulation
 
@@ -155,7 +156,7 @@ def eta(
     if isinstance(workload, State):
         if at is not None or job is not None:
             raise InputError("a state is of one time; give at or job with a log alone")
-        scheduler = check_scheduler(resolve_scheduler(**{**workload.settings, **settings}))
+        scheduler = check_scheduler(_scheduler_of(workload, settings))
         return eta_of(workload, scheduler, new=new, foresight=asked, threads=threads)
     scheduler = check_scheduler(resolve_scheduler(**settings))
     from shunter.workloads.reading import read_log
@@ -163,6 +164,20 @@ def eta(
     log = read_log(workload, cluster)
     state = state_at(log.workload, log.cluster, scheduler, time_of(log.workload, at, job))
     return eta_of(state, scheduler, new=new, foresight=asked, threads=threads)
+
+
+def _scheduler_of(state: State, given: dict[str, Any]) -> Scheduler:
+    """Returns how a state's site schedules. What the user asks for goes over the state's own settings.
+
+    Raises:
+        UntrustedError: The state, which may be a stranger's, names a Python file.
+    """
+    allow_named(given)
+    try:
+        with words_of_a_file():
+            return resolve_scheduler(**{**state.settings, **given})
+    except UntrustedError as error:
+        raise UntrustedError(f"the state's settings: {error}") from None
 
 
 def time_of(workload: Workload, at: float | None, job: int | str | None) -> float:
