@@ -70,3 +70,12 @@ def test_a_snapshot_that_cannot_be(shunter: Command, tmp_path: Path) -> None:
     job = {"submit_s": 0, "state": "running", "start_s": 0, "requested_s": 9, "tasks": 9, "placed": [[0, 9]]}
     file.write_text(json.dumps({"schema": "shunter.state/1", "now_s": 5, "cluster": "8", "jobs": [job]}))
     assert "job 0 runs on nodes that do not have room for it" in shunter("eta", "--snapshot", file).error()
+
+
+def test_a_cluster_without_jobs(shunter: Command, tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    file.write_text(json.dumps({"schema": "shunter.state/1", "now_s": 5, "cluster": "8", "jobs": []}))
+    assert shunter("eta", "--snapshot", file, *FEW, "--json").json()["jobs"] == []
+    assert "0 jobs waiting" in shunter("eta", "--snapshot", file, *FEW).out
+    out = shunter("eta", "--snapshot", file, *FEW, "--cores", "4", "--time", "1h").out
+    assert "a job of 4 cores for 1.00 h, submitted now: starts" in out

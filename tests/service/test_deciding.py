@@ -222,6 +222,43 @@ def test_what_lsf_prints_is_decided_on_as_text_and_as_objects(talk: Talk) -> Non
     assert "bjobs is neither a text nor an object" in refused
 
 
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        {"format": "slurm", "squeue": {"jobs": []}, "sinfo": SINFO},
+        {"format": "slurm-text", "squeue": "", "sinfo": BETWEEN.join(["n1", "4", "1000", "N/A", "main", "idle"])},
+        {
+            "format": "lsf",
+            "bjobs": "No unfinished job found\n",
+            "bhosts": "HOST_NAME STATUS JL/U MAX NJOBS RUN SSUSP USUSP RSV\nn1 ok - 8 0 0 0 0 0\n",
+        },
+        {"schema": "shunter.state/1", "now_s": 5, "cluster": "8", "jobs": []},
+    ],
+    ids=["slurm", "slurm-text", "lsf", "state"],
+)
+def test_a_cluster_without_jobs(talk: Talk, snapshot: dict[str, Any]) -> None:
+    told = talk.decide(snapshot)
+    parts = ("order", "starts", "reservations", "waiting", "masked", "guarded")
+    assert {name: told[name] for name in parts} == {name: [] for name in parts}
+    assert (told["by"], told["fallback"]) == ("sjf", None)
+    kept = talk.ask("PUT", "/v1/snapshots/idle", snapshot)
+    assert (kept.status, kept.content["jobs"], kept.content["waiting"]) == (200, 0, 0)
+    assert talk.decide("idle")["order"] == []
+    found = talk.post(
+        "/v1/eta", {"policy": "fcfs", "snapshot": snapshot, "futures": 3, "new": {"time_s": 60, "cores": 2}}
+    )
+    assert (found.status, found.content["jobs"], found.content["new"]["high_s"]) == (200, [], 0.0)
+    assert talk.post("/v1/explain", {"policy": "sjf", "snapshot": snapshot, "job": 7}).status == 404
+
+
+def test_a_cluster_on_which_all_are_masked(talk: Talk) -> None:
+    held = [job for job in SQUEUE["jobs"] if job["job_id"] in (4, 5)]
+    told = talk.decide({"format": "slurm", "squeue": {"jobs": held}, "sinfo": SINFO, "now_s": 2000})
+    assert (told["order"], {one["job_id"] for one in told["masked"]}) == ([], {4, 5})
+    metrics = talk.ask("GET", "/metrics").body.decode()
+    assert 'shunter_serve_waiting{policy="sjf",reason="masked"} 2.0' in metrics
+
+
 def test_every_format_is_named_in_the_error_for_an_unknown_one(talk: Talk) -> None:
     told = talk.post("/v1/decide", {"policy": "sjf", "snapshot": {"format": "lfs"}}).error
     assert all(name in told for name in READERS)

@@ -60,7 +60,7 @@ def test_the_example_of_the_documentation_fits() -> None:
         {"now_s": 1e13},
         {"cluster": 8},
         {"settings": []},
-        {"jobs": []},
+        {"jobs": {}},
         {"jobs": [{"state": "waiting"}]},
         {"jobs": [{"state": "asleep", "submit_s": 0}]},
         {"jobs": [{"state": "waiting", "submit_s": 0, "wrong": 1}]},

@@ -131,7 +131,7 @@ class State:
         for name in content:
             check_name("field", name, _TOP, where=f"{where}: ")
         jobs = content.get("jobs")
-        if not isinstance(jobs, list) or not jobs or not all(isinstance(job, dict) for job in jobs):
+        if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
             raise InputError(f"{where}: jobs is not a list of objects; give one for each job that is known")
         settings = content.get("settings", {})
         if not isinstance(settings, dict):
@@ -185,10 +185,13 @@ class _Reader:
             # How long a job runs that has not ended does not matter, but must be a number.
             rows.append({"run_s": max(0.0, now_s - float(job.get("start_s") or now_s)), **row})
         try:
-            frame = pl.DataFrame(rows, infer_schema_length=None)
+            # No row says which columns there are.
+            frame = pl.DataFrame(rows or {"submit_s": [], "run_s": []}, infer_schema_length=None)
         except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
             raise InputError(f"{self._where}: jobs: a field has values of several kinds ({error})") from None
-        return Workload.from_frame(frame, name=self._where, locate=lambda row: f"{self._where}: job {row + 1}")
+        return Workload.from_frame(
+            frame, name=self._where, may_be_empty=True, locate=lambda row: f"{self._where}: job {row + 1}"
+        )
 
     def snapshot(self, content: Mapping[str, Any], now_s: float, node_count: int) -> Snapshot:
         """Returns what is known of the jobs."""

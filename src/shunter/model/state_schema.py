@@ -58,7 +58,7 @@ def state_schema() -> dict[str, Any]:
             "name of a cluster that it was started with.",
         },
         "settings": {"type": "object", "description": "How the site schedules, by the names of settings."},
-        "jobs": {"type": "array", "items": job, "minItems": 1, "description": "Every job that is known."},
+        "jobs": {"type": "array", "items": job, "description": "Every job that is known."},
         "down": {"type": "array", "items": _COUNT, "description": "The numbers of nodes that are down."},
         "stops": {"type": "array", "items": stop, "description": "Runs that did not end their jobs."},
         "committed": {"type": "object", "properties": {"job": _COUNT, "start_s": _TIME}},

@@ -115,7 +115,8 @@ class Service:
             InputError: It is none, or contradicts itself.
         """
         held = read_snapshot(content, self.clusters)
-        self._stand_in.decider.decide(held)
+        if held.ids:
+            self._stand_in.decider.decide(held)
         return held
 
     def held(self, content: Content) -> Held:

@@ -238,7 +238,7 @@ def with_job(state: State, job: AskedJob) -> State:
     now_s = shot.now_ms / 1000
     job_id: int | str = ASKED
     if table["job_id"].dtype == pl.Int64:
-        job_id = int(table["job_id"].max()) + 1  # type: ignore[arg-type]
+        job_id = int(table["job_id"].max() or 0) + 1  # type: ignore[arg-type]
     row = {**dict.fromkeys(table.columns), **job.row(), "job_id": job_id, "submit_s": now_s}
     jobs = pl.concat([table, pl.DataFrame([row], schema=table.schema)])
     added = {
@@ -256,7 +256,8 @@ def with_job(state: State, job: AskedJob) -> State:
     for name in ("node_offsets", "device_offsets"):
         longer[name] = np.append(arrays[name], arrays[name][-1])
     # What sizes are counted in is the whole log's choice, and stays.
-    workload = replace(state.workload, jobs=jobs, window_of=state.workload.log)
+    window_of = state.workload.log if len(table) else None
+    workload = replace(state.workload, jobs=jobs, window_of=window_of)
     return replace(state, workload=workload, snapshot=replace(shot, **longer))
 
 
@@ -309,9 +310,12 @@ def _start_times(
     threads: int | None,
     scores: NDArray[np.float64] | None,
 ) -> StartTimes:
-    simulation = Simulation(state.workload, state.cluster, scheduler, scores=scores)
-    simulation.load(state.snapshot)
-    start_ms = foresee(simulation, jobs.astype(np.uint32), asked, threads=threads)
+    if len(state.workload):
+        simulation = Simulation(state.workload, state.cluster, scheduler, scores=scores)
+        simulation.load(state.snapshot)
+        start_ms = foresee(simulation, jobs.astype(np.uint32), asked, threads=threads)
+    else:
+        start_ms = np.empty((asked.futures, 0), np.int64)
     wait_s = np.where(start_ms == NEVER, np.inf, (start_ms - state.snapshot.now_ms) / 1000)
     ids = state.workload.jobs["job_id"]
     horizon_s = asked.horizon_days * 86_400
