@@ -168,6 +168,20 @@ def test_token_files(tmp_path: Path) -> None:
     assert not (tmp_path / "aim").exists()
 
 
+def test_a_token_that_cannot_be_written_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, full = tmp_path / "token", os.open("/dev/full", os.O_WRONLY)
+    real = os.fdopen
+
+    def on_full_disk(descriptor: int, *words: Any, **named: Any) -> Any:
+        os.close(descriptor)
+        return real(full, *words, **named)
+
+    monkeypatch.setattr(os, "fdopen", on_full_disk)
+    with pytest.raises(InputError, match="token: cannot be written .No space left on device.; make room"):
+        make_token(file)
+    assert not file.exists()
+
+
 def test_a_token_is_in_no_line_of_any_log(state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.StringIO()
     handler = logging.StreamHandler(written)
@@ -233,6 +247,8 @@ def test_command_lines_that_would_let_others_in_are_refused(tmp_path: Path, caps
         (["--socket", str(tmp_path / "s"), "--socket-mode", "666"], "--token-file"),
         (["--socket", str(tmp_path / "s"), "--socket-mode", "rw"], "no mode of a socket"),
         (["--socket", str(tmp_path / "s"), "--port", "0", "--token-file", str(file)], "both --socket and --port"),
+        (["--port", "99999", "--token-file", str(file)], "--port is 99999; expected a whole number from 0 to 65535"),
+        (["--port", "-1", "--token-file", str(file)], "--port is -1; expected a whole number from 0 to 65535"),
         (["--policy", "sjf"], "write NAME="),
         (["--policy", "../x=sjf"], "write NAME="),
         (["--policy", "a=sjf", "--policy", "a=fcfs"], "given twice"),

@@ -68,7 +68,13 @@ def parse_body(body: bytes) -> dict[str, Any]:
         InputError: It is no object in JSON, or has numbers that are none.
     """
     try:
-        content = json.loads(body, parse_constant=_refuse_constant)
+        text = body.decode(json.detect_encoding(body))
+        content = json.loads(text, parse_constant=_refuse_constant)
+        # Half of a pair of surrogates is no sign: nobody could write such a text anywhere.
+        if "\\u" in text:
+            json.dumps(content, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{WHERE}: a text holds {error.object[error.start]!r}, which is no sign; leave it out") from None
     # Lists in lists in lists go too deep.
     except (ValueError, RecursionError) as error:
         raise InputError(f"{WHERE}: is not JSON ({error})") from None

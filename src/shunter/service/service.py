@@ -72,7 +72,7 @@ class Service:
         }
         self.trouble: dict[str, str] = {}
         """Why a policy could not be read anew, by name."""
-        self._watch = Watch(self._changed, self._failed)
+        self._watch = Watch(self._changed, self._same, self._failed)
         self._records: OrderedDict[tuple[str, str], Record] = OrderedDict()
         self._simulating = threading.Lock()
         self.metrics.watch("snapshots", "Snapshots that are kept.", lambda: len(self.store))
@@ -87,6 +87,9 @@ class Service:
         self.referees[policy.name].change(policy)
         self.trouble.pop(policy.name, None)
         self.metrics.reloaded(policy.name, is_good=True)
+
+    def _same(self, name: str) -> None:
+        self.trouble.pop(name, None)
 
     def _failed(self, name: str, why: str) -> None:
         self.trouble[name] = why
