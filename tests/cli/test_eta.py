@@ -69,7 +69,8 @@ def test_a_snapshot_that_cannot_be(shunter: Command, tmp_path: Path) -> None:
     file = tmp_path / "state.json"
     job = {"submit_s": 0, "state": "running", "start_s": 0, "requested_s": 9, "tasks": 9, "placed": [[0, 9]]}
     file.write_text(json.dumps({"schema": "shunter.state/1", "now_s": 5, "cluster": "8", "jobs": [job]}))
-    assert "job 0 runs on nodes that do not have room for it" in shunter("eta", "--snapshot", file).error()
+    message = f"{file}: job 1 runs on nodes that do not have room for it; check placed of all that run there"
+    assert shunter("eta", "--snapshot", file).error().startswith(message)
 
 
 def test_a_cluster_without_jobs(shunter: Command, tmp_path: Path) -> None:

@@ -170,14 +170,14 @@ def test_token_files(tmp_path: Path) -> None:
 
 def test_a_token_that_cannot_be_written_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, full = tmp_path / "token", os.open("/dev/full", os.O_WRONLY)
-    real = os.fdopen
+    real = os.open
 
-    def on_full_disk(descriptor: int, *words: Any, **named: Any) -> Any:
-        os.close(descriptor)
-        return real(full, *words, **named)
+    def on_full_disk(path: Path, flags: int, mode: int) -> int:
+        os.close(real(path, flags, mode))
+        return full
 
-    monkeypatch.setattr(os, "fdopen", on_full_disk)
-    with pytest.raises(InputError, match="token: cannot be written .No space left on device.; make room"):
+    monkeypatch.setattr(os, "open", on_full_disk)
+    with pytest.raises(InputError, match=r"token: cannot be written \(No space left on device\); make room"):
         make_token(file)
     assert not file.exists()
 

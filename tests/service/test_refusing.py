@@ -80,7 +80,11 @@ def test_malformed_bodies(talk: Talk, body: bytes, said: str) -> None:
         ({"jobs": [{"submit_s": 0, "state": "waiting", "cores_per_task": {"a": 1}}]}, "cores_per_task"),
         (
             {"jobs": [{"submit_s": 0, "state": "running", "start_s": 0, "placed": [[5, 1]]}]},
-            "on nodes or devices that do not match",
+            "snapshot: job 1 runs on nodes or devices that do not match what it asks for; check its placed",
+        ),
+        (
+            {"jobs": [{"job_id": 70, "submit_s": 0, "state": "running", "start_s": 0, "placed": [[0, 9]], "tasks": 9}]},
+            "snapshot: job 70 runs on nodes that do not have room for it; check placed of all that run there",
         ),
         ({"jobs": [{"submit_s": 0, "state": "running", "start_s": 0, "placed": [[0]]}]}, "pairs"),
         ({"down": [9]}, "down is 9"),

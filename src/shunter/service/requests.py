@@ -74,7 +74,9 @@ def parse_body(body: bytes) -> dict[str, Any]:
         if "\\u" in text:
             json.dumps(content, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise InputError(f"{WHERE}: a text holds {error.object[error.start]!r}, which is no sign; leave it out") from None
+        raise InputError(
+            f"{WHERE}: a text holds {error.object[error.start]!r}, which is no sign; leave it out"
+        ) from None
     # Lists in lists in lists go too deep.
     except (ValueError, RecursionError) as error:
         raise InputError(f"{WHERE}: is not JSON ({error})") from None

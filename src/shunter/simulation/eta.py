@@ -20,6 +20,7 @@ from shunter.policies.native import NativePolicy
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.policies.trust import UntrustedError, allow_named, words_of_a_file
 from shunter.simulation.foresight import NEVER, Foresight, foresee
+from shunter.simulation.loading import loaded
 from shunter.simulation.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -311,9 +312,7 @@ def _start_times(
     scores: NDArray[np.float64] | None,
 ) -> StartTimes:
     if len(state.workload):
-        simulation = Simulation(state.workload, state.cluster, scheduler, scores=scores)
-        simulation.load(state.snapshot)
-        start_ms = foresee(simulation, jobs.astype(np.uint32), asked, threads=threads)
+        start_ms = foresee(loaded(state, scheduler, scores), jobs.astype(np.uint32), asked, threads=threads)
     else:
         start_ms = np.empty((asked.futures, 0), np.int64)
     wait_s = np.where(start_ms == NEVER, np.inf, (start_ms - state.snapshot.now_ms) / 1000)
