@@ -220,6 +220,8 @@ def test_what_lsf_prints_is_decided_on_as_text_and_as_objects(talk: Talk) -> Non
     assert again["order"] == told["order"]
     refused = talk.post("/v1/decide", {"policy": "sjf", "snapshot": {**snapshot, "bjobs": 3}}).error
     assert "bjobs is neither a text nor an object" in refused
+    refused = talk.post("/v1/decide", {"policy": "sjf", "snapshot": {**snapshot, "memory_shared": False}}).error
+    assert "unknown field 'memory_shared'" in refused
 
 
 @pytest.mark.parametrize(
@@ -291,7 +293,11 @@ def test_a_log_is_asked_about_by_name(tmp_path: Path) -> None:
         assert explained["job_id"] == 200
         assert explained["policy"] == "sjf"
         assert explained["conclusion"].startswith("Job 200 ")
-        assert "nearest ids" in talk.post("/v1/explain", {"log": "lublin", "job": 99_999}).error
+        for path in ("/v1/explain", "/v1/eta"):
+            unknown = talk.post(path, {"log": "lublin", "job": 99_999})
+            assert (unknown.status, unknown.error) == (404, "the log has no job '99999'; check its id")
+            both = talk.post(path, {"log": "lublin", "job": 200, "snapshot": "now"})
+            assert (both.status, both.error) == (400, "request: both snapshot and log are given; give one")
         assert "there are: lublin" in talk.post("/v1/explain", {"log": "../lublin", "job": 1}).error
 
 

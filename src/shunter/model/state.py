@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
@@ -35,6 +36,14 @@ _OF_STATE: Final = (
     *("placed", "devices"),
 )
 _TIMES: Final = ("submit_s", "start_s", "end_s")
+_NUMBERS: Final = frozenset(
+    name
+    for name, dtype in {**{name: one.dtype for name, one in COLUMNS.items()}, **EXTRA_COLUMNS}.items()
+    if dtype in (pl.Int64, pl.Float64) and name != "job_id"
+)
+"""The columns that hold numbers. A table of text may spell them as it likes, JSON has numbers."""
+COUNTS: Final = ("nodes", "attempts")
+"""Those that are never negative, and that the table does not check."""
 _LISTS: Final = ("placed", "devices")
 _OF_JOB: Final = frozenset((*_COLUMNS, *_OF_STATE))
 _MILLI: Final = 1000
@@ -169,6 +178,10 @@ class _Reader:
                 if name == "submit_s" or job.get(name) is not None:
                     number(f"{where}: job {place + 1}: {name}", job.get(name), -SUBMIT_LIMIT_S, SUBMIT_LIMIT_S)
             for name, value in job.items():
+                if name in _NUMBERS and value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
+                    raise InputError(f"{where}: job {place + 1}: {name} is {value!r}; expected a number")
+                if name in COUNTS and value is not None:
+                    number(f"{where}: job {place + 1}: {name}", value, 0)
                 if isinstance(value, list | dict) and name not in _LISTS:
                     raise InputError(f"{where}: job {place + 1}: {name} is a list or an object; give one value")
         # The table sorts jobs by their submit times, and keeps the order of those of one time.

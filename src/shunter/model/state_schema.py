@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from shunter.model.state import SCHEMA, STATES
+from shunter.model.state import COUNTS, SCHEMA, STATES
 from shunter.model.workload import COLUMNS, EXTRA_COLUMNS, SUBMIT_LIMIT_S
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -79,6 +79,8 @@ def _column(name: str) -> dict[str, Any]:
     if name == "job_id":
         return {"type": ["integer", "string"]}
     known = COLUMNS.get(name)
+    if name in COUNTS:
+        return {"type": ["integer", "null"], "minimum": 0}
     if known is None:
         return {"type": [_TYPES[EXTRA_COLUMNS[name]], "null"]}
     kind = _TYPES[known.dtype]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from shunter.checks import check_fields, declared, from_table
+from shunter.checks import check_fields, check_name, declared, from_table
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
@@ -95,4 +95,7 @@ def read_request(kind: type[T], content: Mapping[str, Any], *apart: str) -> T:
     Raises:
         InputError: A field is unknown, missing or wrong.
     """
+    # The error for an unknown one names all, also those that are read elsewhere.
+    for name in content:
+        check_name("field", name, [*(one.name for one in fields(kind)), *apart], where=f"{WHERE}: ")
     return from_table(kind, {name: value for name, value in content.items() if name not in apart}, WHERE)

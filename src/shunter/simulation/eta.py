@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
+from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit
 from shunter.model.schedule import Phase
@@ -194,14 +195,14 @@ def time_of(workload: Workload, at: float | None, job: int | str | None) -> floa
         # Ids are whole numbers in most logs, and text in the others.
         row = workload.jobs["job_id"].cast(pl.String).index_of(str(job))
         if row is None:
-            raise InputError(f"{workload.name}: there is no job {job}; check --job")
+            raise InputError(f"{workload.name}: there is no job {job}; check its id")
         return float(submit_s[row])
     time_s = float(submit_s[-1]) if at is None else at
     if not float(submit_s[0]) <= time_s <= float(submit_s[-1]) + DURATION_LIMIT_S:
         first_s, last_s = float(submit_s[0]), float(submit_s[-1])
         raise InputError(
             f"{workload.name}: time {time_s:.15g} is outside the log, whose jobs come from {first_s:.15g} to "
-            f"{last_s:.15g} s; check --at"
+            f"{last_s:.15g} s; give one in between"
         )
     return time_s
 
@@ -294,6 +295,8 @@ def eta_of(
         # Behind all that wait now, as long as nobody says otherwise.
         longer = None if scores is None else np.append(scores, scores.max(initial=0.0) + 1)
         grown = with_job(state, job)
+        for name in (job.partition or "").split(",") if state.cluster.partitions and job.partition else ():
+            check_name("partition", name, state.cluster.partitions)
         if not can_ever_fit(grown.workload.jobs.tail(1), state.cluster)[0]:
             parts = f"{job.tasks} x {job.cores / job.tasks:g} cores" + (f" and {job.gpus:g} GPUs" if job.gpus else "")
             raise InputError(f"a job of {parts} can never run on {state.cluster.label}; ask for less")
