@@ -92,7 +92,7 @@ def _methods(request: Request) -> list[str]:
     for router in ROUTERS:
         for route in router.routes:
             if isinstance(route, APIRoute) and route.matches(request.scope)[0] != Match.NONE:
-                found |= route.methods
+                found |= route.methods or set()
     return sorted(found)
 
 
