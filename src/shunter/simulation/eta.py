@@ -14,12 +14,13 @@ from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit
 from shunter.model.schedule import Phase
+from shunter.model.settings import SETTING_NAMES
 from shunter.model.snapshot import NO_TIME, UNKNOWN
 from shunter.model.state import State
 from shunter.model.workload import DURATION_LIMIT_S
 from shunter.policies.native import NativePolicy
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.policies.trust import UntrustedError, allow_named, words_of_a_file
+from shunter.policies.trust import UntrustedError, allow_named, trusting, words_of_a_file
 from shunter.simulation.foresight import NEVER, Foresight, foresee
 from shunter.simulation.loading import loaded
 from shunter.simulation.simulation import Simulation
@@ -172,11 +173,14 @@ def _scheduler_of(state: State, given: dict[str, Any]) -> Scheduler:
     """Returns how a state's site schedules. What the user asks for goes over the state's own settings.
 
     Raises:
-        UntrustedError: The state, which may be a stranger's, names a Python file.
+        InputError: A setting is unknown or wrong, or the state, which may be a stranger's, names a Python file.
     """
+    # A state that says trust=True of itself is not to be trusted.
+    for name in state.settings:
+        check_name("setting", name, SETTING_NAMES, where=f"{state.workload.name}: settings: ")
     allow_named(given)
     try:
-        with words_of_a_file():
+        with words_of_a_file(), trusting(bool(given.get("trust", False))):
             return resolve_scheduler(**{**state.settings, **given})
     except UntrustedError as error:
         raise UntrustedError(f"the state's settings: {error}") from None
