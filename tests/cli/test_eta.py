@@ -48,11 +48,12 @@ def test_a_job_that_is_not_submitted(shunter: Command) -> None:
         ((LOG, "--queue", "q"), "a log and --queue are given; give one"),
         (("--queue", "q", "--at", "5"), "--at, --job and --save go with a log, not with --queue"),
         ((LOG, "--job", "7", "--at", "5"), "both a time and a job are given; give one"),
-        ((LOG, "--job", "none"), "there is no job none; check --job"),
+        ((LOG, "--job", "none"), "there is no job none; check its id"),
         ((LOG, "--at", "-5"), "outside the log"),
         ((LOG, "--cores", "4"), "a new job needs --time and --cores"),
         ((LOG, "--cores", "4000", "--time", "1h"), "can never run on"),
         ((LOG, "--cores", "-4", "--time", "1h"), "cores is -4"),
+        ((LOG, "--cores", "0", "--time", "1h"), "a new job needs one of them"),
         ((LOG, "--futures", "0"), "futures is 0; expected 1 to 100,000"),
         ((LOG, "--horizon", "0"), "horizon is 0 days"),
         ((LOG, "--top", "0"), "--top is 0"),
@@ -69,4 +70,23 @@ def test_a_snapshot_that_cannot_be(shunter: Command, tmp_path: Path) -> None:
     file = tmp_path / "state.json"
     job = {"submit_s": 0, "state": "running", "start_s": 0, "requested_s": 9, "tasks": 9, "placed": [[0, 9]]}
     file.write_text(json.dumps({"schema": "shunter.state/1", "now_s": 5, "cluster": "8", "jobs": [job]}))
-    assert "job 0 runs on nodes that do not have room for it" in shunter("eta", "--snapshot", file).error()
+    message = f"{file}: job 1 runs on nodes that do not have room for it; check placed of all that run there"
+    assert shunter("eta", "--snapshot", file).error().startswith(message)
+
+
+def test_a_cluster_without_jobs(shunter: Command, tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    file.write_text(json.dumps({"schema": "shunter.state/1", "now_s": 5, "cluster": "8", "jobs": []}))
+    assert shunter("eta", "--snapshot", file, *FEW, "--json").json()["jobs"] == []
+    assert "0 jobs waiting" in shunter("eta", "--snapshot", file, *FEW).out
+    out = shunter("eta", "--snapshot", file, *FEW, "--cores", "4", "--time", "1h").out
+    assert "a job of 4 cores for 1.00 h, submitted now: starts" in out
+
+
+def test_a_partition_that_there_is_not(shunter: Command, tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    cluster = '[[nodes]]\ncores = 8\npartitions = ["main", "long"]\n'
+    file.write_text(json.dumps({"schema": "shunter.state/1", "now_s": 5, "cluster": cluster, "jobs": []}))
+    words = ("eta", "--snapshot", file, *FEW, "--cores", "4", "--time", "1h", "--partition")
+    assert shunter(*words, "nope").error() == "unknown partition 'nope'; the known ones are long, main"
+    assert shunter(*words, "main,long").code == 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 import shunter as package
 from shunter.errors import InputError
+from shunter.model.state import State
 from tests.agents.untrained import edit_policy, write_policy
 from tests.cli.conftest import Command
 
@@ -114,6 +116,15 @@ def test_a_training_file(shunter: Command, tmp_path: Path, placer: Stranger) -> 
     assert not placer.was_run()
 
 
+def test_a_state_cannot_trust_itself(shunter: Command, tmp_path: Path, checkpoint: Path, placer: Stranger) -> None:
+    file = tmp_path / "state.json"
+    settings = {"policy": str(checkpoint), "trust": True}
+    state = {"schema": "shunter.state/1", "now_s": 5, "cluster": "8", "settings": settings, "jobs": []}
+    file.write_text(json.dumps(state))
+    assert shunter("eta", "--snapshot", file).error().startswith(f"{file}: settings: unknown setting 'trust'")
+    assert not placer.was_run()
+
+
 def test_the_keyword_of_python(checkpoint: Path, placer: Stranger) -> None:
     with pytest.raises(InputError, match="trust=True"):
         package.simulate(LOG, policy=str(checkpoint))
@@ -122,3 +133,25 @@ def test_the_keyword_of_python(checkpoint: Path, placer: Stranger) -> None:
     assert not placer.was_run()
     package.simulate(LOG, policy=str(checkpoint), trust=True)
     assert placer.was_run()
+
+
+@pytest.mark.parametrize("setting", ["policy", "placement"])
+def test_a_state(shunter: Command, tmp_path: Path, setting: str) -> None:
+    stranger = Stranger(tmp_path, POLICY if setting == "policy" else PLACER)
+    job = {"submit_s": 0, "state": "waiting", "requested_s": 9, "tasks": 2}
+    state = {"schema": "shunter.state/1", "now_s": 5, "cluster": "8", "jobs": [job]}
+    file = tmp_path / "state.json"
+    file.write_text(json.dumps({**state, "settings": {setting: str(stranger.file)}}))
+    message = shunter("eta", "--snapshot", file).error()
+    assert message.startswith(f"{file}: the state's settings: names {stranger.file} as its {setting}, which is Python")
+    assert not stranger.was_run()
+    with pytest.raises(InputError, match="futures run in the core"):
+        package.eta(State.from_json(file.read_text()), trust=True)
+    assert stranger.was_run()
+    # Futures run in the core: it is read, and then refused for what it is.
+    assert "futures run in the core" in shunter("eta", "--snapshot", file, "--trust").error()
+    assert stranger.was_run()
+    # What the user asks for goes over it, and what the user names is the user's.
+    assert shunter("eta", "--snapshot", file, f"--{setting}", "fcfs" if setting == "policy" else "best-fit").code == 0
+    assert not stranger.was_run()
+    assert "futures run in the core" in shunter("eta", "--snapshot", file, f"--{setting}", stranger.file).error()

@@ -220,6 +220,45 @@ def test_what_lsf_prints_is_decided_on_as_text_and_as_objects(talk: Talk) -> Non
     assert again["order"] == told["order"]
     refused = talk.post("/v1/decide", {"policy": "sjf", "snapshot": {**snapshot, "bjobs": 3}}).error
     assert "bjobs is neither a text nor an object" in refused
+    refused = talk.post("/v1/decide", {"policy": "sjf", "snapshot": {**snapshot, "memory_shared": False}}).error
+    assert "unknown field 'memory_shared'" in refused
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        {"format": "slurm", "squeue": {"jobs": []}, "sinfo": SINFO},
+        {"format": "slurm-text", "squeue": "", "sinfo": BETWEEN.join(["n1", "4", "1000", "N/A", "main", "idle"])},
+        {
+            "format": "lsf",
+            "bjobs": "No unfinished job found\n",
+            "bhosts": "HOST_NAME STATUS JL/U MAX NJOBS RUN SSUSP USUSP RSV\nn1 ok - 8 0 0 0 0 0\n",
+        },
+        {"schema": "shunter.state/1", "now_s": 5, "cluster": "8", "jobs": []},
+    ],
+    ids=["slurm", "slurm-text", "lsf", "state"],
+)
+def test_a_cluster_without_jobs(talk: Talk, snapshot: dict[str, Any]) -> None:
+    told = talk.decide(snapshot)
+    parts = ("order", "starts", "reservations", "waiting", "masked", "guarded")
+    assert {name: told[name] for name in parts} == {name: [] for name in parts}
+    assert (told["by"], told["fallback"]) == ("sjf", None)
+    kept = talk.ask("PUT", "/v1/snapshots/idle", snapshot)
+    assert (kept.status, kept.content["jobs"], kept.content["waiting"]) == (200, 0, 0)
+    assert talk.decide("idle")["order"] == []
+    found = talk.post(
+        "/v1/eta", {"policy": "fcfs", "snapshot": snapshot, "futures": 3, "new": {"time_s": 60, "cores": 2}}
+    )
+    assert (found.status, found.content["jobs"], found.content["new"]["high_s"]) == (200, [], 0.0)
+    assert talk.post("/v1/explain", {"policy": "sjf", "snapshot": snapshot, "job": 7}).status == 404
+
+
+def test_a_cluster_on_which_all_are_masked(talk: Talk) -> None:
+    held = [job for job in SQUEUE["jobs"] if job["job_id"] in (4, 5)]
+    told = talk.decide({"format": "slurm", "squeue": {"jobs": held}, "sinfo": SINFO, "now_s": 2000})
+    assert (told["order"], {one["job_id"] for one in told["masked"]}) == ([], {4, 5})
+    metrics = talk.ask("GET", "/metrics").body.decode()
+    assert 'shunter_serve_waiting{policy="sjf",reason="masked"} 2.0' in metrics
 
 
 def test_every_format_is_named_in_the_error_for_an_unknown_one(talk: Talk) -> None:
@@ -254,7 +293,11 @@ def test_a_log_is_asked_about_by_name(tmp_path: Path) -> None:
         assert explained["job_id"] == 200
         assert explained["policy"] == "sjf"
         assert explained["conclusion"].startswith("Job 200 ")
-        assert "nearest ids" in talk.post("/v1/explain", {"log": "lublin", "job": 99_999}).error
+        for path in ("/v1/explain", "/v1/eta"):
+            unknown = talk.post(path, {"log": "lublin", "job": 99_999})
+            assert (unknown.status, unknown.error) == (404, "the log has no job '99999'; check its id")
+            both = talk.post(path, {"log": "lublin", "job": 200, "snapshot": "now"})
+            assert (both.status, both.error) == (400, "request: both snapshot and log are given; give one")
         assert "there are: lublin" in talk.post("/v1/explain", {"log": "../lublin", "job": 1}).error
 
 

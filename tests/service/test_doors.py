@@ -76,7 +76,8 @@ def test_host_and_origin_are_checked(port: Talk) -> None:
     for host in ("localhost", f"localhost:{port.where}", "127.0.0.1:80", "[::1]:80", "LOCALHOST"):
         assert ask(Host=host).status == 200, host
     for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "evil.example:80", "10.0.0.1"):
-        assert ask(Host=host).status == 421, host
+        reply = ask(Host=host)
+        assert (reply.status, "--allow-host NAME" in reply.error) == (421, True), host
     assert ask(Host="localhost:5", Origin="http://localhost:5").status == 200
     for origin in ("http://evil.example", "null", "http://localhost:6", "http://localhost", "https://localhost:5.evil"):
         reply = ask(Host="localhost:5", Origin=origin)
@@ -169,6 +170,20 @@ def test_token_files(tmp_path: Path) -> None:
     assert not (tmp_path / "aim").exists()
 
 
+def test_a_token_that_cannot_be_written_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, full = tmp_path / "token", os.open("/dev/full", os.O_WRONLY)
+    real = os.open
+
+    def on_full_disk(path: Path, flags: int, mode: int) -> int:
+        os.close(real(path, flags, mode))
+        return full
+
+    monkeypatch.setattr(os, "open", on_full_disk)
+    with pytest.raises(InputError, match=r"token: cannot be written \(No space left on device\); make room"):
+        make_token(file)
+    assert not file.exists()
+
+
 def test_a_token_is_in_no_line_of_any_log(state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.StringIO()
     handler = logging.StreamHandler(written)
@@ -234,6 +249,8 @@ def test_command_lines_that_would_let_others_in_are_refused(tmp_path: Path, caps
         (["--socket", str(tmp_path / "s"), "--socket-mode", "666"], "--token-file"),
         (["--socket", str(tmp_path / "s"), "--socket-mode", "rw"], "no mode of a socket"),
         (["--socket", str(tmp_path / "s"), "--port", "0", "--token-file", str(file)], "both --socket and --port"),
+        (["--port", "99999", "--token-file", str(file)], "--port is 99999; expected a whole number from 0 to 65535"),
+        (["--port", "-1", "--token-file", str(file)], "--port is -1; expected a whole number from 0 to 65535"),
         (["--policy", "sjf"], "write NAME="),
         (["--policy", "../x=sjf"], "write NAME="),
         (["--policy", "a=sjf", "--policy", "a=fcfs"], "given twice"),

@@ -44,12 +44,16 @@ def refused(talk: Talk, status: int, content: Any, path: str = "/v1/decide", met
         (b'"now"', "is a str; expected an object"),
         (b'{"policy": "sjf", "snapshot": NaN}', "NaN is no number"),
         (b'{"policy": "sjf", "snapshot": -Infinity}', "-Infinity is no number"),
+        (rb'{"policy": "\ud800", "snapshot": "now"}', r"a text holds '\ud800', which is no sign"),
+        (rb'{"policy": "sjf", "snapshot": {"\udfff": 1}}', r"a text holds '\udfff', which is no sign"),
+        (b'{"policy": "\xed\xa0\x80", "snapshot": "now"}', "is not JSON"),
         (b'{"policy": 7, "snapshot": "now"}', "policy is 7; expected text"),
         (b'{"policy": null, "snapshot": "now"}', "policy is None; expected text"),
         (b'{"policy": "sjf"}', "snapshot is missing"),
         (b'{"policy": "sjf", "snapshot": 5}', "is no object"),
         (b'{"policy": "sjf", "snapshot": []}', "is no object"),
         (b'{"polcy": "sjf", "snapshot": "now"}', "did you mean 'policy'?"),
+        (b'{"xyz": 1}', "request: unknown field 'xyz'; the known ones are policy, snapshot"),
         (b'{"policy": "sjf", "snapshot": {}}', "is no state of a queue"),
         (b'{"policy": "sjf", "snapshot": {"schema": "shunter.state/2"}}', "this version reads 'shunter.state/1'"),
         (b'{"policy": "sjf", "snapshot": {"format": 7}}', "unknown format"),
@@ -73,11 +77,18 @@ def test_malformed_bodies(talk: Talk, body: bytes, said: str) -> None:
         ({"jobs": [{"submit_s": 0, "state": ["waiting"]}]}, "unknown state"),
         ({"jobs": [{"submit_s": 0, "state": "waiting", "tasks": 1.5}]}, "tasks"),
         ({"jobs": [{"submit_s": 0, "state": "waiting", "tasks": -3}]}, "tasks"),
+        ({"jobs": [{"submit_s": 0, "state": "waiting", "tasks": "2"}]}, "job 1: tasks is '2'; expected a number"),
+        ({"jobs": [{"submit_s": 0, "state": "waiting", "tasks": True}]}, "job 1: tasks is True; expected a number"),
+        ({"jobs": [{"submit_s": 0, "state": "waiting", "nodes": -3}]}, "job 1: nodes is -3; expected"),
         ({"jobs": [{"submit_s": 0, "state": "waiting", "requested_s": "1e999"}]}, "requested_s"),
         ({"jobs": [{"submit_s": 0, "state": "waiting", "cores_per_task": {"a": 1}}]}, "cores_per_task"),
         (
             {"jobs": [{"submit_s": 0, "state": "running", "start_s": 0, "placed": [[5, 1]]}]},
-            "on nodes or devices that do not match",
+            "snapshot: job 1 runs on nodes or devices that do not match what it asks for; check its placed",
+        ),
+        (
+            {"jobs": [{"job_id": 70, "submit_s": 0, "state": "running", "start_s": 0, "placed": [[0, 9]], "tasks": 9}]},
+            "snapshot: job 70 runs on nodes that do not have room for it; check placed of all that run there",
         ),
         ({"jobs": [{"submit_s": 0, "state": "running", "start_s": 0, "placed": [[0]]}]}, "pairs"),
         ({"down": [9]}, "down is 9"),
@@ -153,7 +164,11 @@ def test_addresses_that_there_are_not(talk: Talk, path: str) -> None:
 
 
 def test_the_wrong_method(talk: Talk) -> None:
-    assert "another method" in refused(talk, 405, None, "/v1/decide", "GET")
+    assert "another method: POST" in refused(talk, 405, None, "/v1/decide", "GET")
+    assert talk.ask("GET", "/v1/snapshots/now").headers["allow"] == "DELETE, PUT"
+    assert talk.ask("POST", "/healthz").headers["allow"] == "GET, HEAD"
+    health = talk.ask("HEAD", "/healthz")
+    assert (health.status, health.body) == (200, b"")
 
 
 def test_a_message_is_never_as_long_as_a_request(talk: Talk) -> None:
@@ -213,6 +228,15 @@ def test_what_is_no_http(tight: Talk, sent: bytes) -> None:
 def test_a_head_that_never_ends_is_cut_off(tight: Talk) -> None:
     told = tight.raw(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 20_000)
     assert b" 431 " in told.splitlines()[0]
+    assert tight.is_alive()
+
+
+@pytest.mark.parametrize("body", [b"", b"{}"])
+def test_a_head_that_is_too_long_in_one_piece_is_refused(tight: Talk, body: bytes) -> None:
+    head = b"POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\nX: " % len(body)
+    told = tight.raw(head + b"y" * 40_000 + b"\r\n\r\n" + body)
+    assert b" 431 " in told.splitlines()[0]
+    assert told.count(b"HTTP/1.1") == 1
     assert tight.is_alive()
 
 

@@ -50,6 +50,9 @@ def test_a_file_that_changes_is_followed_and_a_bad_one_is_not(tmp_path: Path, st
             assert talk.decide("now", "site")["order"] == [4, 3, 2]
             assert only(talk)["sha256"] == second["policy_sha256"]
             assert only(talk)["reload_trouble"]
+        write("-queue.submit_s")
+        talk.service.look_at_files()
+        assert only(talk)["reload_trouble"] is None, "the file of the policy at work is back"
         file.unlink()
         talk.service.look_at_files()
         assert talk.decide("now", "site")["order"] == [4, 3, 2]

@@ -174,7 +174,7 @@ def test_run_times_are_learned_given_the_time_already_run() -> None:
     ("change", "message"),
     [
         ({"schema": "shunter.state/9"}, "schema is 'shunter.state/9'; this version reads"),
-        ({"jobs": []}, "jobs is not a list of objects"),
+        ({"jobs": {}}, "jobs is not a list of objects"),
         ({"now_s": "noon"}, "now_s is 'noon'"),
         ({"cluster": 7}, "cluster is not text"),
         ({"extra": 1}, "unknown field 'extra'"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -233,8 +235,10 @@ def _of_operation(
     from shunter.execution.operating.foreseeing import state_of_operation
     from shunter.simulation.eta import eta as foretell
 
-    state, left_out = state_of_operation(OperationFolder(folder))
-    return foretell(state, new=new, foresight=asked, threads=threads, **_asked_words(arguments)), left_out
+    kept = OperationFolder(folder)
+    state, left_out = state_of_operation(kept)
+    with _naming(kept.status):
+        return foretell(state, new=new, foresight=asked, threads=threads, **_asked_words(arguments)), left_out
 
 
 def _asked_words(arguments: RunArguments) -> dict[str, Any]:
@@ -248,7 +252,19 @@ def _of_file(file: Path, arguments: RunArguments, new: AskedJob | None, asked: F
     from shunter.simulation.eta import eta as foretell
 
     state = State.from_json(read_text(file, "file", "a state in JSON"), str(file))
-    return foretell(state, new=new, foresight=asked, threads=threads, **_asked_words(arguments))
+    with _naming(file):
+        return foretell(state, new=new, foresight=asked, threads=threads, **_asked_words(arguments))
+
+
+@contextmanager
+def _naming(file: Path) -> Iterator[None]:
+    """Puts the name of a file before errors that say it names Python which is not trusted."""
+    from shunter.policies.trust import UntrustedError
+
+    try:
+        yield
+    except UntrustedError as error:
+        raise InputError(f"{file}: {error}") from None
 
 
 def _of_log(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from shunter.checks import TIME
+from shunter.checks import TIME, whole
 from shunter.cli.options import TrustOption, duration, given_text, path, takes_fields
 from shunter.cli.parsing import BadParameter, Option, echo, number, whole_number
 from shunter.errors import InputError, visible
@@ -120,6 +120,8 @@ class DoorArguments:
         """Returns where the service listens, if that lets nobody in by mistake."""
         from shunter.service.running import Address
 
+        if self.port is not None:
+            whole("--port", self.port, 0, 65_535)
         if self.socket is not None and self.port is not None:
             raise InputError("both --socket and --port are given; give one")
         where = None if self.port is not None else self.socket or Path("shunter.sock")

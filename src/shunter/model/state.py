@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
@@ -35,6 +36,14 @@ _OF_STATE: Final = (
     *("placed", "devices"),
 )
 _TIMES: Final = ("submit_s", "start_s", "end_s")
+_NUMBERS: Final = frozenset(
+    name
+    for name, dtype in {**{name: one.dtype for name, one in COLUMNS.items()}, **EXTRA_COLUMNS}.items()
+    if dtype in (pl.Int64, pl.Float64) and name != "job_id"
+)
+"""The columns that hold numbers. A table of text may spell them as it likes, JSON has numbers."""
+COUNTS: Final = ("nodes", "attempts")
+"""Those that are never negative, and that the table does not check."""
 _LISTS: Final = ("placed", "devices")
 _OF_JOB: Final = frozenset((*_COLUMNS, *_OF_STATE))
 _MILLI: Final = 1000
@@ -131,7 +140,7 @@ class State:
         for name in content:
             check_name("field", name, _TOP, where=f"{where}: ")
         jobs = content.get("jobs")
-        if not isinstance(jobs, list) or not jobs or not all(isinstance(job, dict) for job in jobs):
+        if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
             raise InputError(f"{where}: jobs is not a list of objects; give one for each job that is known")
         settings = content.get("settings", {})
         if not isinstance(settings, dict):
@@ -169,6 +178,10 @@ class _Reader:
                 if name == "submit_s" or job.get(name) is not None:
                     number(f"{where}: job {place + 1}: {name}", job.get(name), -SUBMIT_LIMIT_S, SUBMIT_LIMIT_S)
             for name, value in job.items():
+                if name in _NUMBERS and value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
+                    raise InputError(f"{where}: job {place + 1}: {name} is {value!r}; expected a number")
+                if name in COUNTS and value is not None:
+                    number(f"{where}: job {place + 1}: {name}", value, 0)
                 if isinstance(value, list | dict) and name not in _LISTS:
                     raise InputError(f"{where}: job {place + 1}: {name} is a list or an object; give one value")
         # The table sorts jobs by their submit times, and keeps the order of those of one time.
@@ -185,10 +198,13 @@ class _Reader:
             # How long a job runs that has not ended does not matter, but must be a number.
             rows.append({"run_s": max(0.0, now_s - float(job.get("start_s") or now_s)), **row})
         try:
-            frame = pl.DataFrame(rows, infer_schema_length=None)
+            # No row says which columns there are.
+            frame = pl.DataFrame(rows or {"submit_s": [], "run_s": []}, infer_schema_length=None)
         except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
             raise InputError(f"{self._where}: jobs: a field has values of several kinds ({error})") from None
-        return Workload.from_frame(frame, name=self._where, locate=lambda row: f"{self._where}: job {row + 1}")
+        return Workload.from_frame(
+            frame, name=self._where, may_be_empty=True, locate=lambda row: f"{self._where}: job {row + 1}"
+        )
 
     def snapshot(self, content: Mapping[str, Any], now_s: float, node_count: int) -> Snapshot:
         """Returns what is known of the jobs."""

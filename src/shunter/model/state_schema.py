@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from shunter.model.state import SCHEMA, STATES
+from shunter.model.state import COUNTS, SCHEMA, STATES
 from shunter.model.workload import COLUMNS, EXTRA_COLUMNS, SUBMIT_LIMIT_S
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -58,7 +58,7 @@ def state_schema() -> dict[str, Any]:
             "name of a cluster that it was started with.",
         },
         "settings": {"type": "object", "description": "How the site schedules, by the names of settings."},
-        "jobs": {"type": "array", "items": job, "minItems": 1, "description": "Every job that is known."},
+        "jobs": {"type": "array", "items": job, "description": "Every job that is known."},
         "down": {"type": "array", "items": _COUNT, "description": "The numbers of nodes that are down."},
         "stops": {"type": "array", "items": stop, "description": "Runs that did not end their jobs."},
         "committed": {"type": "object", "properties": {"job": _COUNT, "start_s": _TIME}},
@@ -79,6 +79,8 @@ def _column(name: str) -> dict[str, Any]:
     if name == "job_id":
         return {"type": ["integer", "string"]}
     known = COLUMNS.get(name)
+    if name in COUNTS:
+        return {"type": ["integer", "null"], "minimum": 0}
     if known is None:
         return {"type": [_TYPES[EXTRA_COLUMNS[name]], "null"]}
     kind = _TYPES[known.dtype]

@@ -135,6 +135,7 @@ class Workload:
         name: str,
         where: str | None = None,
         others: bool = True,
+        may_be_empty: bool = False,
         ledger: Ledger | None = None,
         content_sha256: str | None = None,
         cluster_spec: str | None = None,
@@ -149,6 +150,7 @@ class Workload:
             name: What tables call the workload.
             where: What errors call the table as a whole; None: its name.
             others: Whether columns that neither `COLUMNS` nor `EXTRA_COLUMNS` has stay, at the end.
+            may_be_empty: Whether a table without jobs is fine: a queue is empty at times. No simulation runs on it.
             ledger: Repairs already made; None: there are none.
             content_sha256: Of the source; by default of the table itself.
             cluster_spec: The machine, if the source tells of one.
@@ -163,7 +165,7 @@ class Workload:
         # Few rows are ever asked for their place, in errors and as examples in the ledger: it is worked out for those.
         place = locate or (lambda row: f"{name}: row {row + 1}")
         locate = place if lines is None else (lambda row: place(lines[row]))
-        check_columns(frame, where or name)
+        check_columns(frame, where or name, may_be_empty=may_be_empty)
         extra = frame.columns if others else EXTRA_COLUMNS
         jobs = frame.select(
             *(_typed(frame, column, locate) for column in COLUMNS),
@@ -236,15 +238,15 @@ class Workload:
         return replace(self, jobs=pl.concat([self.earlier, self.jobs]), earlier=None)
 
 
-def check_columns(frame: pl.DataFrame, name: str) -> None:
-    """Raises an error if a table lacks a column that every workload needs, or holds no job."""
+def check_columns(frame: pl.DataFrame, name: str, *, may_be_empty: bool = False) -> None:
+    """Raises an error if a table lacks a column that every workload needs, or holds no job where one is needed."""
     for column, kind in COLUMNS.items():
         if kind.required and column not in frame.columns:
             raise InputError(
                 f"{name}: column {column} is missing{_nearest(column, frame.columns)}; add it, or say with "
                 f"--map {column}=... what gives it"
             )
-    if frame.height == 0:
+    if frame.height == 0 and not may_be_empty:
         raise InputError(f"{name}: the table holds no job; give it at least one")
 
 

@@ -7,7 +7,7 @@ named that very file himself before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -20,6 +20,10 @@ _is_trusting: ContextVar[bool] = ContextVar("is_trusting", default=False)
 """Whether files that a file names are run."""
 _allowed: ContextVar[frozenset[Path]] = ContextVar("allowed", default=frozenset())
 """The Python files that the user has named, or has trusted already."""
+
+
+class UntrustedError(InputError):
+    """A file names Python that nobody has said to trust."""
 
 
 @contextmanager
@@ -47,6 +51,12 @@ def trust_files() -> None:
     _is_trusting.set(True)
 
 
+def allow_named(words: Mapping[str, object]) -> None:
+    """Lets Python files be run that the user's own settings name, also where those of a file stand beside them."""
+    named = {Path(value) for value in words.values() if isinstance(value, str | Path)}
+    _allowed.set(_allowed.get() | {path.resolve() for path in named if path.suffix == ".py"})
+
+
 def check_trusted(path: Path, what: str) -> None:
     """Raises an error if a Python file is named by a file that need not be the user's, and is not trusted.
 
@@ -55,12 +65,12 @@ def check_trusted(path: Path, what: str) -> None:
         what: What it defines, for the error: ``placement``.
 
     Raises:
-        InputError: It must not be run.
+        UntrustedError: It must not be run.
     """
     whole_path = path.resolve()
     if _in_file.get() and not _is_trusting.get() and whole_path not in _allowed.get():
         remedy = "look at it, and give --trust (trust=True) if you trust it"
         # Whoever reads the file puts its name before this.
-        raise InputError(f"names {path} as its {what}, which is Python that would be run; {remedy}")
+        raise UntrustedError(f"names {path} as its {what}, which is Python that would be run; {remedy}")
     # A checkpoint is read several times: what was allowed once stays so.
     _allowed.set(_allowed.get() | {whole_path})

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
 
 from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 
 from shunter import __version__
 from shunter.errors import ShunterError
@@ -61,8 +63,9 @@ async def _watch(service: Service) -> None:
             LOGGER.exception("looking at the files of policies failed")
 
 
-def _told(status: int, message: str) -> Response:
-    return Response(refusal_body(status, message), status, HEADERS.get(status), media_type="application/json")
+def _told(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    told = {**HEADERS.get(status, {}), **(headers or {})}
+    return Response(refusal_body(status, message), status, told, media_type="application/json")
 
 
 async def _bad_input(request: Request, error: Exception) -> Response:
@@ -76,8 +79,21 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _not_there(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    known = {404: "there is nothing at this address; GET /docs lists all", 405: "this address takes another method"}
+    if error.status_code == 405:
+        allowed = ", ".join(_methods(request))
+        return _told(405, f"this address takes another method: {allowed}", {"allow": allowed})
+    known = {404: "there is nothing at this address; GET /docs lists all"}
     return _told(error.status_code, known.get(error.status_code, str(error.detail)))
+
+
+def _methods(request: Request) -> list[str]:
+    """Returns the methods that an address takes: one address may have several routes."""
+    found: set[str] = set()
+    for router in ROUTERS:
+        for route in router.routes:
+            if isinstance(route, APIRoute) and route.matches(request.scope)[0] != Match.NONE:
+                found |= route.methods or set()
+    return sorted(found)
 
 
 async def _failed(request: Request, error: Exception) -> Response:

@@ -7,7 +7,7 @@ the one that is at work.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from shunter.envs.learned import checkpoint_options, network_of, order_alone
 from shunter.envs.playing import best_actions
 from shunter.policies.checkpoint import Checkpoint
 from shunter.policies.own import PythonPolicy
+from shunter.simulation.loading import loaded
 from shunter.simulation.run import OwnOrder
-from shunter.simulation.simulation import Simulation
 
 if TYPE_CHECKING:
     from shunter.policies.scheduler import Scheduler
@@ -66,7 +66,7 @@ class Classic(Decider):
         """Returns what is decided."""
         simulation = held.loaded.get(self)
         if simulation is None:
-            simulation = _loaded(held, self.scheduler)
+            simulation = loaded(held.state, self.scheduler)
             # A placement in Python may remember what it saw: it decides on a fresh simulation each time.
             if self.is_bounded:
                 held.loaded[self] = simulation
@@ -104,7 +104,7 @@ class Learned(Decider):
         """Returns what is decided, always by the network's best action."""
         simulation = held.loaded.get(self)
         if simulation is None:
-            simulation = held.loaded[self] = _loaded(held, self._order)
+            simulation = held.loaded[self] = loaded(held.state, self._order)
         options = self._options.on_clusters([held.state.cluster])
         asking = Consultation(simulation, held.state.workload, options)
         while asking.due:
@@ -124,12 +124,6 @@ def decider_of(scheduler: Scheduler) -> Decider:
     if isinstance(scheduler.policy, Checkpoint):
         return Learned(scheduler)
     return Own(scheduler) if isinstance(scheduler.policy, PythonPolicy) else Classic(scheduler)
-
-
-def _loaded(held: Held, scheduler: Scheduler) -> Any:  # noqa: ANN401 - a `Simulation`
-    simulation = Simulation(held.state.workload, held.state.cluster, scheduler)
-    simulation.load(held.state.snapshot)
-    return simulation
 
 
 def check_decided(decided: Decided, held: Held) -> None:

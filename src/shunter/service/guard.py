@@ -103,7 +103,7 @@ class Guard:
             headers[name] = value
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if _name_of(host) not in self._door.hosts:
-            raise RefusedError(421, f"this is not {host[:80]!r}; call it localhost, or allow the name at the start")
+            raise RefusedError(421, f"this is not {host[:80]!r}; call it localhost, or start it with --allow-host NAME")
         origin = headers.get(b"origin")
         if origin is not None and origin.decode("latin-1").lower() not in (f"http://{host}", f"https://{host}"):
             raise RefusedError(403, "pages of another origin may not ask here")

@@ -81,14 +81,21 @@ def stamps_of(scheduler: Scheduler) -> Stamps:
 class Watch:
     """Looks at the files of policies from time to time. What is bad does not take the place of what is good."""
 
-    def __init__(self, changed: Callable[[LoadedPolicy], None], failed: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        changed: Callable[[LoadedPolicy], None],
+        same: Callable[[str], None],
+        failed: Callable[[str, str], None],
+    ) -> None:
         """Watches nothing yet.
 
         Args:
             changed: Is given a policy that was read anew.
+            same: Is given the name of one that was read anew and is what it was.
             failed: Is given the name of one that could not be, and why.
         """
         self._changed = changed
+        self._same = same
         self._failed = failed
         self._seen: dict[str, Stamps] = {}
         # What the command line trusts, a reload trusts.
@@ -114,6 +121,8 @@ class Watch:
             if fresh.sha256 != policy.sha256:
                 LOGGER.info("policy %s: read anew, %s", policy.name, fresh.sha256[:12])
                 self._changed(fresh)
+            else:
+                self._same(policy.name)
 
 
 def by_name(option: str, given: Sequence[str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from asyncio import TimerHandle
 
 MOST_HEAD: Final = 32_768
-"""The longest head of a request, in bytes; what comes in one piece with it may be longer."""
+"""The longest head of a request, in bytes."""
 
 
 class TimedProtocol(HttpToolsProtocol):
@@ -53,7 +53,7 @@ class TimedProtocol(HttpToolsProtocol):
         if self._reads_head:
             self._head_bytes += len(data)
             if self._head_bytes > MOST_HEAD:
-                self._refuse(431, f"the head of the request has more than {MOST_HEAD} bytes; send less")
+                self._refuse_head()
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -64,6 +64,11 @@ class TimedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """The head is there."""
         self._reads_head = False
+        said = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if said > MOST_HEAD:
+            self._refuse_head()
+            # The parser stops at errors alone, and would go on with the body.
+            raise ValueError("the head of the request is too long")
         self._wait(self.limits.body_s, "the body of the request")
         super().on_headers_complete()
 
@@ -98,6 +103,9 @@ class TimedProtocol(HttpToolsProtocol):
             self._refuse(408, f"{what} did not come within {seconds:g} s")
         else:
             self.transport.abort()
+
+    def _refuse_head(self) -> None:
+        self._refuse(431, f"the head of the request has more than {MOST_HEAD} bytes; send less")
 
     def _refuse(self, status: int, message: str) -> None:
         """Answers without asking anybody, and closes."""

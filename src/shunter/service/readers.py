@@ -51,6 +51,9 @@ _LSF_TEXTS: Final = {
 }
 """What requests call LSF's answers, and what a reading does."""
 
+_SLURM: Final = (("squeue", "sinfo"), ("memory_shared",))
+"""What requests must hold of Slurm, and what else they may."""
+
 Content = Mapping[str, Any]
 Reader = Callable[[Content, Mapping[str, "Cluster"]], Held]
 """Returns what an object holds; clusters are those that it may name."""
@@ -84,7 +87,7 @@ def _state(content: Content, clusters: Mapping[str, Cluster]) -> Held:
 
 
 def _slurm_json(content: Content, clusters: Mapping[str, Cluster]) -> Held:
-    now_s = _checked(content)
+    now_s = _checked(content, *_SLURM)
     answers = [content[name] for name in ("squeue", "sinfo")]
     if not all(isinstance(answer, dict) for answer in answers):
         raise InputError(f"{WHERE}: squeue and sinfo are the objects that the programs print with --json")
@@ -92,7 +95,7 @@ def _slurm_json(content: Content, clusters: Mapping[str, Cluster]) -> Held:
 
 
 def _slurm_text(content: Content, clusters: Mapping[str, Cluster]) -> Held:
-    now_s = _checked(content)
+    now_s = _checked(content, *_SLURM)
     answers = [content[name] for name in ("squeue", "sinfo")]
     if not all(isinstance(answer, str) for answer in answers):
         raise InputError(f"{WHERE}: squeue and sinfo are texts (docs/serving.md says how to print them)")
@@ -114,10 +117,10 @@ def _printed(name: str, answer: object) -> bytes:
     raise InputError(f"{WHERE}: {name} is neither a text nor an object; send what the program prints")
 
 
-def _checked(content: Content, needed: tuple[str, ...] = ("squeue", "sinfo"), others: tuple[str, ...] = ()) -> float:
+def _checked(content: Content, needed: tuple[str, ...], others: tuple[str, ...]) -> float:
     """Returns the time of a reading, having checked its keys."""
     for name in content:
-        check_name("field", name, (*needed, *others, "now_s", "memory_shared"), where=f"{WHERE}: ")
+        check_name("field", name, (*needed, *others, "now_s"), where=f"{WHERE}: ")
     for name in needed:
         if name not in content:
             raise InputError(f"{WHERE}: {name} is missing; send what both programs print")

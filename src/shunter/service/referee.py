@@ -28,7 +28,7 @@ class Ruling(NamedTuple):
 
     by: str
     decided: Decided | None
-    """None: nobody could decide, and only an order is told."""
+    """None: nobody could decide, and only an order is told; or there are no jobs."""
     policy: LoadedPolicy
     fallback: str = ""
     """Why the policy itself did not decide; empty if it did."""
@@ -102,14 +102,16 @@ class Referee:
             **_parts(ruling, held, first),
         }
         if not is_quick:
-            told_of = {} if ruling.decided is None else self._looked_at(ruling.decided, held, first)
-            self._metrics.queue(self.policy.name, **told_of)
+            self._metrics.queue(self.policy.name, **self._looked_at(ruling.decided, held, first))
         seconds = time.perf_counter() - began
         self._metrics.decided(self.policy.name, seconds, bool(ruling.fallback), len(first))
         return {**told, "masked": held.masked_told, "latency_ms": round(seconds * 1000, 3)}
 
     def _rule(self, held: Held, *, is_quick: bool = False) -> Ruling:
         policy = self.policy
+        if not held.ids:
+            # Nobody is there, so that there is nothing to ask a policy.
+            return Ruling(policy.name, None, policy)
 
         def decide() -> Decided:
             return _checked(policy, held)
@@ -124,8 +126,10 @@ class Referee:
         except Exception as error:
             return Ruling("", None, policy, f"{why}; {self._stand_in.name}: {type(error).__name__}: {error}")
 
-    def _looked_at(self, decided: Decided, held: Held, first: list[int]) -> dict[str, Any]:
+    def _looked_at(self, decided: Decided | None, held: Held, first: list[int]) -> dict[str, Any]:
         """Returns what the metrics tell of the queue; the same decision made again would tell nothing new."""
+        if decided is None:
+            return {"reasons": {"masked": len(held.masked)}}
         reasons = Counter(WORDS[reason] for _, reason, *_ in decided.arrays.waits)
         apart = disagreement(line(decided, held, first), held.baseline)
         return {"reasons": {**reasons, "masked": len(held.masked)}, "disagreement": apart}

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from shunter.checks import check_fields, declared, from_table
+from shunter.checks import check_fields, check_name, declared, from_table
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,7 +68,15 @@ def parse_body(body: bytes) -> dict[str, Any]:
         InputError: It is no object in JSON, or has numbers that are none.
     """
     try:
-        content = json.loads(body, parse_constant=_refuse_constant)
+        text = body.decode(json.detect_encoding(body))
+        content = json.loads(text, parse_constant=_refuse_constant)
+        # Half of a pair of surrogates is no sign: nobody could write such a text anywhere.
+        if "\\u" in text:
+            json.dumps(content, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{WHERE}: a text holds {error.object[error.start]!r}, which is no sign; leave it out"
+        ) from None
     # Lists in lists in lists go too deep.
     except (ValueError, RecursionError) as error:
         raise InputError(f"{WHERE}: is not JSON ({error})") from None
@@ -87,4 +95,7 @@ def read_request(kind: type[T], content: Mapping[str, Any], *apart: str) -> T:
     Raises:
         InputError: A field is unknown, missing or wrong.
     """
+    # The error for an unknown one names all, also those that are read elsewhere.
+    for name in content:
+        check_name("field", name, [*(one.name for one in fields(kind)), *apart], where=f"{WHERE}: ")
     return from_table(kind, {name: value for name, value in content.items() if name not in apart}, WHERE)

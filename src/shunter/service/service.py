@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
+
 from shunter.checks import check_name, from_table
 from shunter.errors import InputError
 from shunter.metrics.explanation import explain
@@ -72,7 +74,7 @@ class Service:
         }
         self.trouble: dict[str, str] = {}
         """Why a policy could not be read anew, by name."""
-        self._watch = Watch(self._changed, self._failed)
+        self._watch = Watch(self._changed, self._same, self._failed)
         self._records: OrderedDict[tuple[str, str], Record] = OrderedDict()
         self._simulating = threading.Lock()
         self.metrics.watch("snapshots", "Snapshots that are kept.", lambda: len(self.store))
@@ -87,6 +89,9 @@ class Service:
         self.referees[policy.name].change(policy)
         self.trouble.pop(policy.name, None)
         self.metrics.reloaded(policy.name, is_good=True)
+
+    def _same(self, name: str) -> None:
+        self.trouble.pop(name, None)
 
     def _failed(self, name: str, why: str) -> None:
         self.trouble[name] = why
@@ -115,7 +120,8 @@ class Service:
             InputError: It is none, or contradicts itself.
         """
         held = read_snapshot(content, self.clusters)
-        self._stand_in.decider.decide(held)
+        if held.ids:
+            self._stand_in.decider.decide(held)
         return held
 
     def held(self, content: Content) -> Held:
@@ -154,8 +160,8 @@ class Service:
         new = None if content.get(NEW) is None else from_table(AskedJob, content[NEW], f"{WHERE}: {NEW}")
         scheduler = check_scheduler(self.referee(asked.policy).policy.scheduler)
         if asked.log:
-            log = self._log(asked.log)
-            job = None if asked.job is None else str(asked.job)
+            log = self._log_alone(asked.log, content)
+            job = None if asked.job is None else _known_job(log, asked.job)
             state = state_at(log.workload, log.cluster, scheduler, time_of(log.workload, asked.at_s, job))
         elif asked.at_s is not None or asked.job is not None:
             raise InputError(f"{WHERE}: at_s and job go with a log; a snapshot is of one time")
@@ -169,8 +175,9 @@ class Service:
         asked = read_request(ExplainRequest, content, SNAPSHOT)
         referee = self.referee(asked.policy)
         if asked.log:
+            job = _known_job(self._log_alone(asked.log, content), asked.job)
             record = self._record(asked.log, referee.policy)
-            return explanation_object(explain(record, record.find(str(asked.job))), asked.top)
+            return explanation_object(explain(record, record.find(job)), asked.top)
         return self._explain_now(self.held(content), asked.job, referee)
 
     def _explain_now(self, held: Held, job: int | str, referee: Referee) -> dict[str, Any]:
@@ -202,6 +209,12 @@ class Service:
         if name not in self.logs:
             raise RefusedError(404, f"there is no log {name[:80]!r}; there are: {', '.join(self.logs) or 'none'}")
         return self.logs[name]
+
+    def _log_alone(self, name: str, content: Content) -> Log:
+        """Returns the log that a request names, which must not bring a snapshot too."""
+        if content.get(SNAPSHOT) is not None:
+            raise InputError(f"{WHERE}: both {SNAPSHOT} and log are given; give one")
+        return self._log(name)
 
     def _record(self, name: str, policy: LoadedPolicy) -> Record:
         """Returns the record of a log under a policy, simulated when it is first asked for."""
@@ -235,3 +248,15 @@ class Service:
     def close(self) -> None:
         """Begins nothing new."""
         self.work.close()
+
+
+def _known_job(log: Log, job: int | str) -> str:
+    """Returns the id of a job as text.
+
+    Raises:
+        RefusedError: The log has none of this id.
+    """
+    text = str(job).strip()
+    if log.workload.jobs["job_id"].cast(pl.String).index_of(text) is None:
+        raise RefusedError(404, f"the log has no job {text[:80]!r}; check its id")
+    return text

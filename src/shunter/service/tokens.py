@@ -28,8 +28,12 @@ def make_token(path: Path) -> None:
         raise InputError(f"{path}: is there already; remove it first, or name another file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror}); name another file") from None
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(secrets.token_urlsafe(BYTES) + "\n")
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(BYTES) + "\n")
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot be written ({error.strerror}); make room, or name another file") from None
 
 
 def read_token(path: Path) -> bytes:

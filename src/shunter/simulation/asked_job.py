@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from shunter.checks import number
+from shunter.errors import InputError
 from shunter.model.workload import CORES_LIMIT, DURATION_LIMIT_S
 
 SMALLER: Final = (2, 4)
@@ -37,6 +38,8 @@ class AskedJob:
         number("time", self.time_s, 0, DURATION_LIMIT_S, above=True, unit="seconds")
         number("cores", self.cores, 0, CORES_LIMIT)
         number("gpus", self.gpus, 0, CORES_LIMIT)
+        if not self.cores and not self.gpus:
+            raise InputError("cores is 0, and so is gpus; a new job needs one of them")
         if self.nodes is not None:
             number("nodes", self.nodes, 1, CORES_LIMIT)
         if self.memory_mb is not None:

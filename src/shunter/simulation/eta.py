@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
+from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit
 from shunter.model.schedule import Phase
+from shunter.model.settings import SETTING_NAMES
 from shunter.model.snapshot import NO_TIME, UNKNOWN
 from shunter.model.state import State
 from shunter.model.workload import DURATION_LIMIT_S
 from shunter.policies.native import NativePolicy
 from shunter.policies.scheduler import resolve_scheduler
+from shunter.policies.trust import UntrustedError, allow_named, trusting, words_of_a_file
 from shunter.simulation.foresight import NEVER, Foresight, foresee
+from shunter.simulation.loading import loaded
 from shunter.simulation.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -155,7 +159,7 @@ def eta(
     if isinstance(workload, State):
         if at is not None or job is not None:
             raise InputError("a state is of one time; give at or job with a log alone")
-        scheduler = check_scheduler(resolve_scheduler(**{**workload.settings, **settings}))
+        scheduler = check_scheduler(_scheduler_of(workload, settings))
         return eta_of(workload, scheduler, new=new, foresight=asked, threads=threads)
     scheduler = check_scheduler(resolve_scheduler(**settings))
     from shunter.workloads.reading import read_log
@@ -163,6 +167,23 @@ def eta(
     log = read_log(workload, cluster)
     state = state_at(log.workload, log.cluster, scheduler, time_of(log.workload, at, job))
     return eta_of(state, scheduler, new=new, foresight=asked, threads=threads)
+
+
+def _scheduler_of(state: State, given: dict[str, Any]) -> Scheduler:
+    """Returns how a state's site schedules. What the user asks for goes over the state's own settings.
+
+    Raises:
+        InputError: A setting is unknown or wrong, or the state, which may be a stranger's, names a Python file.
+    """
+    # A state that says trust=True of itself is not to be trusted.
+    for name in state.settings:
+        check_name("setting", name, SETTING_NAMES, where=f"{state.workload.name}: settings: ")
+    allow_named(given)
+    try:
+        with words_of_a_file(), trusting(bool(given.get("trust", False))):
+            return resolve_scheduler(**{**state.settings, **given})
+    except UntrustedError as error:
+        raise UntrustedError(f"the state's settings: {error}") from None
 
 
 def time_of(workload: Workload, at: float | None, job: int | str | None) -> float:
@@ -178,14 +199,14 @@ def time_of(workload: Workload, at: float | None, job: int | str | None) -> floa
         # Ids are whole numbers in most logs, and text in the others.
         row = workload.jobs["job_id"].cast(pl.String).index_of(str(job))
         if row is None:
-            raise InputError(f"{workload.name}: there is no job {job}; check --job")
+            raise InputError(f"{workload.name}: there is no job {job}; check its id")
         return float(submit_s[row])
     time_s = float(submit_s[-1]) if at is None else at
     if not float(submit_s[0]) <= time_s <= float(submit_s[-1]) + DURATION_LIMIT_S:
         first_s, last_s = float(submit_s[0]), float(submit_s[-1])
         raise InputError(
             f"{workload.name}: time {time_s:.15g} is outside the log, whose jobs come from {first_s:.15g} to "
-            f"{last_s:.15g} s; check --at"
+            f"{last_s:.15g} s; give one in between"
         )
     return time_s
 
@@ -223,7 +244,7 @@ def with_job(state: State, job: AskedJob) -> State:
     now_s = shot.now_ms / 1000
     job_id: int | str = ASKED
     if table["job_id"].dtype == pl.Int64:
-        job_id = int(table["job_id"].max()) + 1  # type: ignore[arg-type]
+        job_id = int(table["job_id"].max() or 0) + 1  # type: ignore[arg-type]
     row = {**dict.fromkeys(table.columns), **job.row(), "job_id": job_id, "submit_s": now_s}
     jobs = pl.concat([table, pl.DataFrame([row], schema=table.schema)])
     added = {
@@ -241,7 +262,8 @@ def with_job(state: State, job: AskedJob) -> State:
     for name in ("node_offsets", "device_offsets"):
         longer[name] = np.append(arrays[name], arrays[name][-1])
     # What sizes are counted in is the whole log's choice, and stays.
-    workload = replace(state.workload, jobs=jobs, window_of=state.workload.log)
+    window_of = state.workload.log if len(table) else None
+    workload = replace(state.workload, jobs=jobs, window_of=window_of)
     return replace(state, workload=workload, snapshot=replace(shot, **longer))
 
 
@@ -277,6 +299,8 @@ def eta_of(
         # Behind all that wait now, as long as nobody says otherwise.
         longer = None if scores is None else np.append(scores, scores.max(initial=0.0) + 1)
         grown = with_job(state, job)
+        for name in (job.partition or "").split(",") if state.cluster.partitions and job.partition else ():
+            check_name("partition", name, state.cluster.partitions)
         if not can_ever_fit(grown.workload.jobs.tail(1), state.cluster)[0]:
             parts = f"{job.tasks} x {job.cores / job.tasks:g} cores" + (f" and {job.gpus:g} GPUs" if job.gpus else "")
             raise InputError(f"a job of {parts} can never run on {state.cluster.label}; ask for less")
@@ -294,9 +318,10 @@ def _start_times(
     threads: int | None,
     scores: NDArray[np.float64] | None,
 ) -> StartTimes:
-    simulation = Simulation(state.workload, state.cluster, scheduler, scores=scores)
-    simulation.load(state.snapshot)
-    start_ms = foresee(simulation, jobs.astype(np.uint32), asked, threads=threads)
+    if len(state.workload):
+        start_ms = foresee(loaded(state, scheduler, scores), jobs.astype(np.uint32), asked, threads=threads)
+    else:
+        start_ms = np.empty((asked.futures, 0), np.int64)
     wait_s = np.where(start_ms == NEVER, np.inf, (start_ms - state.snapshot.now_ms) / 1000)
     ids = state.workload.jobs["job_id"]
     horizon_s = asked.horizon_days * 86_400

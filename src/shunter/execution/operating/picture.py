@@ -269,7 +269,7 @@ def workload_of(rows: Sequence[Row], now_s: float, cluster: Cluster) -> Workload
             "gpu_type": pl.Series(gpu_types, dtype=pl.String),
         }
     )
-    return Workload.from_frame(frame, name="site", content_sha256="site")
+    return Workload.from_frame(frame, name="site", content_sha256="site", may_be_empty=True)
 
 
 def _run_s(job: SiteJob, now_s: float) -> float:

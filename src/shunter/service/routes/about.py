@@ -25,6 +25,7 @@ _STYLE: Final = (
 )
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", summary="Whether the service answers; needs no token")
 async def healthz(request: Request) -> Response:
     """Says that the service is there, and nothing else."""
