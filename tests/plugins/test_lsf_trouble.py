@@ -14,7 +14,7 @@ import pytest
 
 from tests.abi.test_c_program import watched
 from tests.agents.untrained import opinionated, write_host_policy, write_policy
-from tests.plugins.lsf_host import NOW_S, Block, Built, Emulation, Host, Scene, counted, write_conf
+from tests.plugins.lsf_host import FOLDER, NOW_S, Block, Built, Emulation, Host, Scene, counted, write_conf
 
 OWN_ORDER = [0, 1, 2, 3]
 BY_LENGTH = [2, 1, 3, 0]
@@ -59,6 +59,16 @@ def test_only_lsf_entry_points_are_visible(built: Built) -> None:
     names = {line.split()[-1] for line in told.stdout.splitlines()}
     phases = ("version", "init", "pre_proc", "match_limit", "order_alloc", "post_proc", "finalize")
     assert names == {f"sched_{phase}" for phase in phases}
+
+
+def test_an_installed_plugin_searches_no_folder_for_libraries(tmp_path: Path) -> None:
+    """Whoever owns such a folder could put code into mbschd."""
+    told = subprocess.run(
+        ["make", "--dry-run", "-C", str(FOLDER), f"BUILD={tmp_path}"], capture_output=True, text=True, check=True
+    )
+    assert "schmod_shunter.so" in told.stdout
+    assert "libshunter_core.a" in told.stdout
+    assert "rpath" not in told.stdout
 
 
 def test_without_settings_the_order_is_lsf_own(built: Built, tmp_path: Path) -> None:
