@@ -89,6 +89,7 @@ def test_without_settings_the_order_is_lsf_own(built: Built, tmp_path: Path) -> 
         ("policy = linear", "parameters of the policy"),
         ("placement = nonsense", "there is no placement of the name"),
         ("checkpoint = /nowhere/at/all", "cannot be read"),
+        ("", "gives neither policy, checkpoint, placement nor host_checkpoint"),
     ],
 )
 def test_wrong_settings_are_refused_with_one_line(built: Built, tmp_path: Path, line: str, words: str) -> None:
@@ -100,6 +101,31 @@ def test_wrong_settings_are_refused_with_one_line(built: Built, tmp_path: Path, 
         _, log = emulation.end()
     assert words in log
     assert "LSF's own order" in log
+
+
+def test_counters_that_cannot_be_written_are_told_once_and_the_policy_decides(built: Built, tmp_path: Path) -> None:
+    conf = write_conf(tmp_path / "conf", policy="sjf", status_file="/nowhere/status", watch_s=0.05, budget_ms=5000)
+    with Emulation(built, SCENE.write(tmp_path / "scene"), conf) as emulation:
+        assert order(emulation) == BY_LENGTH
+        time.sleep(0.3)
+        assert order(emulation) == BY_LENGTH
+        log = emulation.end()[1].splitlines()
+    assert "log: shunter: policy loaded" in log
+    told = [line for line in log if "status_file /nowhere/status: cannot be written (No such file" in line]
+    assert len(told) == 1
+
+
+def test_the_host_program_refuses_what_there_is_not(built: Built, tmp_path: Path) -> None:
+    conf = write_conf(tmp_path / "conf", policy="sjf")
+    with Emulation(built, SCENE.write(tmp_path / "scene"), conf) as emulation:
+        emulation.ask("end 5")
+        emulation.ask("end -1")
+        emulation.ask("nonsense")
+        assert order(emulation) == BY_LENGTH
+        log = emulation.end()[1]
+    assert "end 5: there is no such job; 0 run" in log
+    assert "end -1: there is no such job" in log
+    assert "not understood: nonsense" in log
 
 
 def test_switching_off_and_on_needs_no_restart(built: Built, tmp_path: Path) -> None:
