@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from shunter.errors import InputError
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import decide
 from tests.agents.untrained import most_free_cores, opinionated, write_host_policy, write_policy
@@ -43,6 +44,7 @@ POLICIES = (
     "unicef",
     "f1",
     "priority",
+    "fair-share",
     "linear?estimate=0.3&size=0.7&wait=-0.4&free_size=0.2",
 )
 
@@ -216,6 +218,61 @@ def test_settings_are_written_for_what_the_plugin_can_do() -> None:
     )
     assert "policy = sjf\n" in told.stdout
     assert "budget_ms = 5\n" in told.stdout
-    wrong = subprocess.run([*program, "--policy", "nonsense"], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--policy nonsense", "unknown policy 'nonsense'"),
+        ("--policy srtf", "policy 'srtf': the plugin does not take it: policy Srtf does not order blocks"),
+        ("--policy sjf --set foo=1", "--set foo: there is no such key"),
+        ("--policy sjf --set policy=srtf", "--set policy: there is no such key"),
+        ("--policy sjf --set budget_ms", "--set budget_ms: expected KEY=VALUE"),
+        ("--policy sjf --set budget_ms=-1", "--set budget_ms: cannot be '-1'; expected a number from 0.001 to 60000"),
+        ("--policy sjf --set memory_per=host", "--set memory_per: cannot be 'host'; expected job or slot"),
+    ],
+)
+def test_settings_are_not_written_that_the_plugin_would_refuse(
+    capsys: pytest.CaptureFixture[str], words: str, message: str
+) -> None:
+    assert configure().main(words.split()) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"error: {message}")
+    assert told.err.count("\n") == 1
+
+
+def test_settings_by_hand_have_the_bounds_of_the_plugin(built: Built, tmp_path: Path) -> None:
+    """The plugin takes what is right to the last digit, and refuses what is a little more."""
+    module = configure()
+    right = [f"{key}={value!r}" for key, bounds in module.RANGES.items() for value in bounds]
+    right += [f"{key}={value}" for key, values in module.CHOICES.items() for value in values]
+    right += [f"{key}={'x' * module.TEXT_BYTES}" for key in module.TEXTS]
+    wrong = [f"{key}={value!r}" for key, (least, most) in module.RANGES.items() for value in (least - 0.001, most + 1)]
+    wrong += [f"{key}=nonsense" for key in module.CHOICES] + [f"{key}=" for key in module.RANGES]
+    wrong += [f"{key}={'x' * (module.TEXT_BYTES + 1)}" for key in module.TEXTS]
+    for word in right:
+        assert module.set_by_hand([word])
+        assert "cannot be" not in log_of(built, tmp_path, word)
+    for word in wrong:
+        with pytest.raises(InputError):
+            module.set_by_hand([word])
+        assert "cannot be" in log_of(built, tmp_path, word)
+
+
+def log_of(built: Built, tmp_path: Path, word: str) -> str:
+    """Returns what the plugin logs of one more setting; whether a status file can be written is another matter."""
+    key, _, value = word.partition("=")
+    conf = write_conf(tmp_path / "conf", policy="sjf", **{key: value})
+    with Emulation(built, Scene((Host("h0", 1, 1),), ()).write(tmp_path / "scene"), conf) as emulation:
+        emulation.ask("cycle")
+        return "".join(line for line in emulation.end()[1].splitlines() if "status_file x" not in line)
+
+
+def test_a_python_without_shunter_is_told_which_one_to_take() -> None:
+    program = [sys.executable, "-S", "-E", str(FOLDER / "configure.py"), "--policy", "sjf"]
+    wrong = subprocess.run(program, capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
-    assert wrong.stderr.startswith("error: ")
+    assert "has no module 'shunter'" in wrong.stderr
+    assert ".venv/bin/python" in wrong.stderr
+    assert wrong.stderr.count("\n") == 1

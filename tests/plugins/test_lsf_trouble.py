@@ -14,7 +14,7 @@ import pytest
 
 from tests.abi.test_c_program import watched
 from tests.agents.untrained import opinionated, write_host_policy, write_policy
-from tests.plugins.lsf_host import NOW_S, Block, Built, Emulation, Host, Scene, counted, write_conf
+from tests.plugins.lsf_host import FOLDER, NOW_S, Block, Built, Emulation, Host, Scene, counted, write_conf
 
 OWN_ORDER = [0, 1, 2, 3]
 BY_LENGTH = [2, 1, 3, 0]
@@ -61,6 +61,18 @@ def test_only_lsf_entry_points_are_visible(built: Built) -> None:
     assert names == {f"sched_{phase}" for phase in phases}
 
 
+def test_an_installed_plugin_searches_no_folder_for_libraries(tmp_path: Path) -> None:
+    """Whoever owns such a folder could put code into mbschd."""
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
+    told = subprocess.run(
+        ["make", "--dry-run", "-C", str(FOLDER), f"BUILD={tmp_path}"], capture_output=True, text=True, check=True
+    )
+    assert "schmod_shunter.so" in told.stdout
+    assert "libshunter_core.a" in told.stdout
+    assert "rpath" not in told.stdout
+
+
 def test_without_settings_the_order_is_lsf_own(built: Built, tmp_path: Path) -> None:
     with Emulation(built, SCENE.write(tmp_path / "scene"), tmp_path / "missing") as emulation:
         assert order(emulation) == OWN_ORDER
@@ -79,6 +91,7 @@ def test_without_settings_the_order_is_lsf_own(built: Built, tmp_path: Path) -> 
         ("policy = linear", "parameters of the policy"),
         ("placement = nonsense", "there is no placement of the name"),
         ("checkpoint = /nowhere/at/all", "cannot be read"),
+        ("", "gives neither policy, checkpoint, placement nor host_checkpoint"),
     ],
 )
 def test_wrong_settings_are_refused_with_one_line(built: Built, tmp_path: Path, line: str, words: str) -> None:
@@ -90,6 +103,31 @@ def test_wrong_settings_are_refused_with_one_line(built: Built, tmp_path: Path, 
         _, log = emulation.end()
     assert words in log
     assert "LSF's own order" in log
+
+
+def test_counters_that_cannot_be_written_are_told_once_and_the_policy_decides(built: Built, tmp_path: Path) -> None:
+    conf = write_conf(tmp_path / "conf", policy="sjf", status_file="/nowhere/status", watch_s=0.05, budget_ms=5000)
+    with Emulation(built, SCENE.write(tmp_path / "scene"), conf) as emulation:
+        assert order(emulation) == BY_LENGTH
+        time.sleep(0.3)
+        assert order(emulation) == BY_LENGTH
+        log = emulation.end()[1].splitlines()
+    assert "log: shunter: policy loaded" in log
+    told = [line for line in log if "status_file /nowhere/status: cannot be written (No such file" in line]
+    assert len(told) == 1
+
+
+def test_the_host_program_refuses_what_there_is_not(built: Built, tmp_path: Path) -> None:
+    conf = write_conf(tmp_path / "conf", policy="sjf")
+    with Emulation(built, SCENE.write(tmp_path / "scene"), conf) as emulation:
+        emulation.ask("end 5")
+        emulation.ask("end -1")
+        emulation.ask("nonsense")
+        assert order(emulation) == BY_LENGTH
+        log = emulation.end()[1]
+    assert "end 5: there is no such job; 0 run" in log
+    assert "end -1: there is no such job" in log
+    assert "not understood: nonsense" in log
 
 
 def test_switching_off_and_on_needs_no_restart(built: Built, tmp_path: Path) -> None:

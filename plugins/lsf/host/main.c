@@ -6,11 +6,12 @@
  *
  * A scene has lines "now S", "host NAME SLOTS MB", "block QUEUE USER SLOTS MB PENDING SUBMIT LIMIT PRIORITY" and
  * "run BLOCK SUBMIT START HOST SLOTS MB": a job like those of a block that runs already. On the standard input then come
- * commands: "cycle" runs one and prints each block that is tried, "end N" ends the N-th running job, "pass S" moves the
- * clock, "clear" ends all running jobs.
+ * commands: "cycle" runs one and prints each block that is tried, "end N" ends the N-th running job (from 0), "pass S"
+ * moves the clock, "clear" ends all running jobs.
  *
  * The benchmark keeps so many jobs waiting, and prints the CPU time in the plugin cycle by cycle, and the memory.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,12 +34,18 @@ static int host_named(const char *name) {
     exit(2);
 }
 
+static void refuse(const char *line) {
+    fprintf(stderr, "not understood: %s", line);
+    exit(2);
+}
+
 static void add_run(const char *line) {
     char name[NAME];
     long long submit_s, start_s;
     int block, slots;
     double memory_mb;
-    if (sscanf(line, "run %d %lld %lld %31s %d %lf", &block, &submit_s, &start_s, name, &slots, &memory_mb) != 6) exit(2);
+    if (sscanf(line, "run %d %lld %lld %31s %d %lf", &block, &submit_s, &start_s, name, &slots, &memory_mb) != 6) refuse(line);
+    if (block < 0 || (size_t)block >= world.bucket_count || slots < 1) refuse(line);
     Job *job = must(calloc(1, sizeof *job));
     int host = host_named(name);
     *job = (Job){&world.buckets[block], submit_s, start_s, 0, must(calloc(1, sizeof(Part))), 1};
@@ -60,14 +67,14 @@ static void read_line(const char *line) {
         world.host_count++;
     } else if (sscanf(line, "block %31s %31s %d %lf %d %lld %d %d", bucket->queue, bucket->user,
                       &bucket->requirement.slots, &bucket->requirement.memory_mb, &bucket->pending, &time_s,
-                      &bucket->limit_s, &bucket->priority) == 8) {
+                      &bucket->limit_s, &bucket->priority) == 8 &&
+               bucket->requirement.slots > 0) {
         bucket->submit_s = time_s;
         bucket->number = (int)world.bucket_count++;
     } else if (strncmp(line, "run ", 4) == 0) {
         add_run(line);
     } else {
-        fprintf(stderr, "not understood: %s", line);
-        exit(2);
+        refuse(line);
     }
 }
 
@@ -75,7 +82,10 @@ static void read_scene(const char *path) {
     char line[512];
     size_t lines = 1;
     FILE *file = fopen(path, "r");
-    if (file == NULL) exit(2);
+    if (file == NULL) {
+        fprintf(stderr, "%s: cannot be read (%s)\n", path, strerror(errno));
+        exit(2);
+    }
     while (fgets(line, sizeof line, file) != NULL) lines++;
     rewind(file);
     world.hosts = must(calloc(lines, sizeof *world.hosts));
@@ -84,18 +94,32 @@ static void read_scene(const char *path) {
     fclose(file);
 }
 
+static void end_one(int number) {
+    if (number >= 0 && (size_t)number < world.running_count)
+        world_end((size_t)number);
+    else
+        fprintf(stderr, "end %d: there is no such job; %zu run, counted from 0\n", number, world.running_count);
+}
+
 static void obey(void) {
     char line[64];
     int number;
     while (fgets(line, sizeof line, stdin) != NULL) {
-        if (strncmp(line, "cycle", 5) == 0) world_cycle(print_try);
-        if (sscanf(line, "end %d", &number) == 1) world_end((size_t)number);
-        if (sscanf(line, "pass %d", &number) == 1) world.now_s += number;
-        if (strncmp(line, "clear", 5) == 0)
+        line[strcspn(line, "\n")] = '\0';
+        if (strcmp(line, "cycle") == 0) {
+            world_cycle(print_try);
+        } else if (sscanf(line, "end %d", &number) == 1) {
+            end_one(number);
+        } else if (sscanf(line, "pass %d", &number) == 1) {
+            world.now_s += number;
+        } else if (strcmp(line, "clear") == 0) {
             while (world.running_count > 0) {
                 world.running[0]->bucket->pending++;
                 world_end(0);
             }
+        } else {
+            fprintf(stderr, "not understood: %s\n", line);
+        }
         printf("done\n");
         fflush(stdout);
     }

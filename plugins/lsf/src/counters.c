@@ -1,5 +1,6 @@
 #include "counters.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -67,6 +68,8 @@ int counters_write(const char *path) {
     is_written = fclose(file) == 0 && is_written;
     /* Whoever reads it sees the old or the new one, whole. */
     if (is_written && chmod(fresh, 0644) == 0 && rename(fresh, path) == 0) return 0;
+    int reason = errno;
     unlink(fresh);
+    errno = reason;
     return -1;
 }

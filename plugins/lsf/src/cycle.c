@@ -117,7 +117,7 @@ void cycle_begin(void) {
 
 static void log_counters(void) {
     char line[512];
-    if (watcher_message(line, sizeof line)) ls_syslog(LOG_INFO, "%s", line);
+    while (watcher_message(line, sizeof line)) ls_syslog(LOG_INFO, "%s", line);
     if (advice == NULL || advice->settings.log_s <= 0) return;
     if (logged_us != 0 && clock_us() - logged_us < (uint64_t)(advice->settings.log_s * 1e6)) return;
     logged_us = clock_us();

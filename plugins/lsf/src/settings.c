@@ -153,6 +153,11 @@ int settings_read(const char *path, Settings *settings, char *error, size_t capa
         snprintf(error, capacity, "%s: give placement or host_checkpoint, not both", path);
         return -1;
     }
+    if (status == 0 && settings->enabled && settings->policy[0] == '\0' && settings->checkpoint[0] == '\0' &&
+        settings->placement[0] == '\0' && settings->host_checkpoint[0] == '\0') {
+        snprintf(error, capacity, "%s: gives neither policy, checkpoint, placement nor host_checkpoint; give one", path);
+        return -1;
+    }
     return status;
 }
 

@@ -1,5 +1,6 @@
 #include "watcher.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@ enum { MESSAGE = 512 };
 /* What both threads see. */
 static Advice *prepared, *retired;
 static pthread_mutex_t message_lock = PTHREAD_MUTEX_INITIALIZER;
-static char message[MESSAGE];
+/* Lines that are still to be logged. */
+static char messages[4 * MESSAGE];
 
 static pthread_mutex_t stop_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t stop_asked = PTHREAD_COND_INITIALIZER;
@@ -28,19 +30,25 @@ static pid_t owner;
 static Settings settings;
 static uint64_t stamp;
 static int is_stamped;
+static int is_status_lost;
 
 static void say(const char *line) {
     pthread_mutex_lock(&message_lock);
-    snprintf(message, sizeof message, "%s", line);
+    size_t length = strlen(messages);
+    /* Where nobody asks for so long, the last line is what matters. */
+    if (length + strlen(line) + 2 > sizeof messages) length = 0;
+    snprintf(messages + length, sizeof messages - length, "%s\n", line);
     pthread_mutex_unlock(&message_lock);
 }
 
 int watcher_message(char *line, size_t capacity) {
     int is_new = 0;
     if (pthread_mutex_trylock(&message_lock) != 0) return 0;
-    if (message[0] != '\0') {
-        snprintf(line, capacity, "%s", message);
-        message[0] = '\0';
+    if (messages[0] != '\0') {
+        size_t length = strcspn(messages, "\n");
+        snprintf(line, capacity, "%.*s", (int)length, messages);
+        if (messages[length] == '\n') length++;
+        memmove(messages, messages + length, strlen(messages + length) + 1);
         is_new = 1;
     }
     pthread_mutex_unlock(&message_lock);
@@ -89,6 +97,7 @@ static void look(void) {
     now = stamp_of(path, &settings);
     if (is_stamped && now == stamp) return;
     read_settings(path, error, sizeof error);
+    is_status_lost = 0;
     /* Of the files that the new settings name, and before they are read: a change meanwhile is seen next time. */
     stamp = stamp_of(path, &settings);
     is_stamped = 1;
@@ -116,7 +125,16 @@ static void look(void) {
 }
 
 static void write_status(void) {
-    if (settings.status_file[0] != '\0') counters_write(settings.status_file);
+    char line[PATH_TEXT + 128];
+    if (settings.status_file[0] == '\0') return;
+    int is_lost = counters_write(settings.status_file) != 0;
+    /* Said once, and again only after it was mended. */
+    if (is_lost && !is_status_lost) {
+        snprintf(line, sizeof line, "shunter: status_file %s: cannot be written (%s); there are no counters there",
+                 settings.status_file, strerror(errno));
+        say(line);
+    }
+    is_status_lost = is_lost;
 }
 
 /* Waits until the next look, or until the end is asked for. */
