@@ -6,6 +6,7 @@ import json as json_
 from pathlib import Path
 from typing import Annotated, Any
 
+from shunter.cli.commands import EXIT_DIFFERENT
 from shunter.cli.operate_options import StateOption
 from shunter.cli.parsing import Exit, Option, echo
 from shunter.errors import InputError, visible
@@ -30,7 +31,8 @@ def undo(
 ) -> None:
     """Undo all that an operation has changed and left, for instance after it was killed.
 
-    A job gets back the value from before, where its present one is still Shunter's.
+    A job gets back the value from before, where its present one is still Shunter's. Exit 1: the scheduler does not
+    answer, or refuses it. Exit 2: the journal is damaged or cannot be written; what it tells is undone all the same.
 
     For instance:
 
@@ -39,6 +41,7 @@ def undo(
     from shunter.execution.neighbors import neighbor_of
     from shunter.execution.operating.configuration import Configuration
     from shunter.execution.operating.undoing import scheduler_of, undo_all
+    from shunter.metrics.labels import counted
 
     folder = _folder(state)
     about = scheduler_of(folder)
@@ -47,14 +50,16 @@ def undo(
         return
     neighbor = neighbor_of(about[0], Configuration(programs=about[1]))
     with folder.locked():
-        changes, left = undo_all(folder, neighbor, is_dry=dry_run, tell=lambda line: echo(visible(line), err=True))
+        found = undo_all(folder, neighbor, is_dry=dry_run, tell=lambda line: echo(visible(line), err=True))
     if dry_run:
-        for words in [words for change in changes for words in change.commands]:
+        for words in [words for change in found.changes for words in change.commands]:
             echo(visible(" ".join(words)))
     else:
-        echo(f"Undone: {len(changes)} change{'' if len(changes) == 1 else 's'}")
-    if left:
-        raise Exit(1)
+        echo(f"Undone: {counted(len(found.changes), 'change')}")
+    if found.trouble:
+        raise InputError("; ".join(found.trouble))
+    if found.left:
+        raise Exit(EXIT_DIFFERENT)
 
 
 def status(

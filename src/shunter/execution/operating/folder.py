@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,8 +63,10 @@ class OperationFolder:
             self._lock = None
             do = f"stop it, or let it undo everything: touch {self.switch}"
             raise InputError(f"{self.path}: process {process} operates here already; {do}") from None
-        os.ftruncate(self._lock, 0)
-        os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+        # On a full disk nobody is told who it is, but undoing must go on.
+        with suppress(OSError):
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -330,11 +331,15 @@ class Operation:
                     break
             except SiteError as error:
                 self._tell(f"{self._neighbor.name} was not read: {error}")
+            except OSError as error:
+                # A full disk keeps nobody from undoing.
+                self._tell(f"{error.filename or self.folder.path}: cannot be written ({error.strerror})")
             if time.monotonic() > until:
                 self._tell(f"not everything is undone; do it with: shunter operate undo --state {self.folder.path}")
                 return False
             time.sleep(LOOK_S)
-        self._publish(None, is_up=False)
+        with suppress(OSError):
+            self._publish(None, is_up=False)
         return True
 
     def _publish(self, site: Site | None, *, is_up: bool = True) -> None:
