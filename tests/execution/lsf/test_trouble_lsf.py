@@ -220,7 +220,7 @@ def test_a_damaged_journal_is_undone_as_far_as_it_tells_and_that_is_an_error(
     lines = journal.read_text().splitlines(keepends=True)
     journal.write_text("".join(lines[1:] if damage == "head" else [lines[0], '{"x": 1}\n', *lines[1:]]))
     words = [sys.executable, "-m", "shunter", "operate", "undo", f"--state={beside.folder.path}"]
-    for said in ("Undone: 1 change\n", "Undone: 0 changes\n" if damage == "line" else ""):
+    for said in ("Undone: 1 change\n", "Undone: 0 changes\n"):
         done = subprocess.run(words, env=lsf.environment, capture_output=True, text=True, check=False)
         assert done.returncode == 2, "also the second time: something may still be changed"
         assert f"held.jsonl:{1 if damage == 'head' else 2}: is no" in done.stderr

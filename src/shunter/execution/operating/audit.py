@@ -153,7 +153,11 @@ def _rows(workload: Workload, times: list[list[Any]]) -> list[Row]:
             start_s=start_s,
             end_s=end_s,
             requested_s=one["requested_s"],
+            gpu_type=one["gpu_type"],
+            partitions=tuple(one["partition"].split(",")) if one["partition"] else (),
             user=one["user"] or "",
+            account=one["group"] or "",
+            qos=one["qos"] or "",
             priority=int(one["priority"] or 0),
         )
         shape = Shape(one["tasks"], one["cores_per_task"], one["memory_mb_per_task"], one["gpus_per_task"])

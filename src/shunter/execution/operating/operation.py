@@ -257,7 +257,7 @@ class Operation:
         self._latest = {"disagreement": disagreement(verdict.order, site_order), "decided_by": verdict.policy}
         return {
             "input_sha256": picture.sha256,
-            "policy": now.policy,
+            **now.words,
             "policy_sha256": self._judge.policy_sha256,
             "decided_by": verdict.policy,
             "fallback": verdict.fallback,

@@ -59,11 +59,14 @@ class UndoJournal:
         self._head = {"op": "head", "scheduler": scheduler, "programs": programs}
         self._is_lenient = is_lenient
         self._held: dict[tuple[int, Knob], Held] = {}
-        self._damaged: list[bytes] = []
+        self._damaged: dict[int, bytes] = {}
+        """The lines that make no sense, by number."""
         self.trouble: list[str] = []
         """What is wrong with the file, so that undoing may have missed something."""
         self._read()
         self._compact()
+        for number in self._damaged:
+            self.trouble.append(f"{self._not_a_line(number)}; look whether a job is still changed, and remove the line")
 
     def __len__(self) -> int:
         return sum(not held.is_foreign for held in self._held.values())
@@ -137,9 +140,11 @@ class UndoJournal:
         # Where undoing finds no head, or lines that make no sense, the file goes on to say so until somebody looks.
         head = [] if self._is_lenient and self.trouble and not self._damaged else [self._head]
         lines = [*head, *(_set_line(held) for held in self._held.values())]
-        whole = [json.dumps(line).encode() for line in lines] + self._damaged
+        whole = [json.dumps(line).encode() for line in lines]
+        whole[1:1] = self._damaged.values()
         try:
             write_private(self._folder.journal, b"".join(line + b"\n" for line in whole))
+            self._damaged = dict(enumerate(self._damaged.values(), start=2))
             sync_folder(self._folder.path)
         except OSError as error:
             if not self._is_lenient:
@@ -155,15 +160,16 @@ class UndoJournal:
             except InputError:
                 raise
             except (KeyError, TypeError, ValueError):
-                what = f"{self._folder.journal}:{number}: is no line of a journal"
                 if not self._is_lenient:
-                    do = f"shunter operate undo --state {self._folder.path}"
-                    raise InputError(f"{what}; undo what the others tell with: {do}") from None
-                self._damaged.append(text)
-                self.trouble.append(f"{what}; look whether a job is still changed, and remove the line")
+                    do = f"undo what the others tell with: shunter operate undo --state {self._folder.path}"
+                    raise InputError(f"{self._not_a_line(number)}; {do}") from None
+                self._damaged[number] = text
         if self._is_lenient and not is_begun and not self._damaged:
             what = f"{self._folder.journal}:1: is no head of a journal, so that lines may be gone"
             self.trouble.append(f"{what}; look whether a job is still changed, and remove the file")
+
+    def _not_a_line(self, number: int) -> str:
+        return f"{self._folder.journal}:{number}: is no line of a journal"
 
     def _take(self, line: Any) -> None:  # noqa: ANN401 - whatever the line holds
         if line["op"] == "head":
