@@ -209,6 +209,17 @@ def test_one_form_can_be_told(lsf: EmulatedLsf, beside: Beside) -> None:
     assert operation.tally.failed_reads == 1
 
 
+def test_one_cycle_that_reads_nothing_says_so_and_nothing_else(lsf: EmulatedLsf, beside: Beside) -> None:
+    lsf.crowd(9, 1)
+    lsf.trouble("dead")
+    assert not beside.make().run(once=True)
+    assert len(beside.said) == 1
+    assert beside.said[0].startswith("lsf was not read: ")
+    beside.said.clear()
+    assert beside.make("off").run(once=True), "nothing has to be read"
+    assert beside.said == ["Mode off: nothing is decided; 0 undone, 0 still changed"]
+
+
 @pytest.mark.parametrize("damage", ["head", "line"])
 def test_a_damaged_journal_is_undone_as_far_as_it_tells_and_that_is_an_error(
     lsf: EmulatedLsf, beside: Beside, damage: str

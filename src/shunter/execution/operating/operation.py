@@ -87,6 +87,8 @@ class Operation:
         self._is_woken = False
         self._is_warm = False
         self._is_once = False
+        self._has_failed = False
+        """Whether the latest cycle had nothing to decide on, because the scheduler was not read or talks nonsense."""
         self._picture: Picture | None = None
         self._latest: dict[str, Any] = {}
         self._verdict: tuple[Verdict, list[SiteJob]] | None = None
@@ -102,7 +104,7 @@ class Operation:
         self._is_woken = True
 
     def run(self, *, once: bool = False) -> bool:
-        """Works until it is stopped, or for one cycle; returns whether everything was undone at the end.
+        """Works until it is stopped, or for one cycle; returns whether everything was undone, or the cycle was one.
 
         One cycle leaves its changes in place: the next start, or ``shunter operate undo``, undoes them.
         """
@@ -119,14 +121,24 @@ class Operation:
                 self._must_undo = True
                 self._tell(f"the cycle failed, everything is undone: {type(error).__name__}: {error}")
             if once:
-                for line in verdict_lines(self._neighbor.name, self._verdict):
-                    self._tell(line)
-                return True
+                self._tell_once()
+                return not self._has_failed
             self._rest(began)
         return self._undo_at_the_end()
 
+    def _tell_once(self) -> None:
+        """Tells people who look once what came of it."""
+        if self._mode == Mode.OFF:
+            self._tell(
+                f"Mode off: nothing is decided; {self.tally.undone:,} undone, {len(self._journal):,} still changed"
+            )
+        elif not self._has_failed:
+            for line in verdict_lines(self._neighbor.name, self._verdict):
+                self._tell(line)
+
     def cycle(self) -> None:
         """Reads, decides, guards, acts and writes down, once."""
+        self._has_failed = False
         self._renew()
         now = self._configured.now
         if self._mode == Mode.OFF and not self._journal.all:
@@ -134,6 +146,7 @@ class Operation:
             return
         site = self._read()
         if site is None:
+            self._has_failed = True
             self._publish(None)
             return
         self.tally.cycles += 1
@@ -239,6 +252,7 @@ class Operation:
             picture = self._picture = picture_of(site, ended)
         # A reading that contradicts itself is nothing to decide on.
         except InputError as error:
+            self._has_failed = True
             self._tell(f"the reading makes no picture: {error}")
             return {"candidates": [job.id for job in site.candidates], "fallback": str(error), "policy": now.policy}
         barred |= dict.fromkeys(picture.unfit, "it fits on no nodes that are open")
