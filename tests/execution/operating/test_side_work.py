@@ -16,6 +16,7 @@ from shunter.execution.operating.foreseeing import state_of_operation
 from shunter.execution.operating.operation import Operation
 from shunter.execution.operating.replaying import replay_audit
 from shunter.execution.operating.site import Site, SiteNode
+from shunter.simulation.asked_job import AskedJob
 from shunter.simulation.eta import eta
 from shunter.simulation.foresight import Foresight
 from tests.execution.operating.beside import Beside
@@ -257,7 +258,8 @@ def test_a_site_policy_that_futures_cannot_follow_is_refused(make: Make, tmp_pat
 
 def test_the_latest_decision_is_a_state_for_eta(make: Make) -> None:
     jobs = (running(1, ("n1", 4), ("n2", 4)), waiting(2), waiting(3), waiting(4, barrier="held"))
-    operation, beside = make([site(*jobs), site(running(1, ("n1", 4), ("n2", 4)), now_s=NOW_S + 30)])
+    idle, empty = site(running(1, ("n1", 4), ("n2", 4)), now_s=NOW_S + 30), site(now_s=NOW_S + 60)
+    operation, beside = make([site(*jobs), idle, empty, site(waiting(5), now_s=NOW_S + 90)])
     with pytest.raises(InputError, match="has an operation begun here"):
         state_of_operation(beside.folder)
     go(operation, 1)
@@ -266,6 +268,17 @@ def test_the_latest_decision_is_a_state_for_eta(make: Make) -> None:
     assert state.settings == {"policy": "fcfs"}
     told = eta(state, foresight=Foresight(futures=9)).waiting
     assert told.job_ids == (2, 3)
+    go(operation, 1)
+    state, left_out = state_of_operation(beside.folder)
+    assert (state.snapshot.now_ms, left_out) == ((NOW_S + 30) * 1000, 0)
+    answered = eta(state, new=AskedJob(time_s=60, cores=4), foresight=Foresight(futures=9))
+    assert answered.waiting.job_ids == (), "those that are gone are not told of"
+    assert answered.new is not None
+    assert answered.new.median_s[0] > 0, "both nodes are busy"
+    go(operation, 1)
+    with pytest.raises(InputError, match="ago nobody waited or ran"):
+        state_of_operation(beside.folder)
+    go(operation, 1)
     for file in beside.folder.inputs.iterdir():
         file.unlink()
     with pytest.raises(InputError, match="is not kept; give the operation room"):

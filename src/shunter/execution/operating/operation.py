@@ -246,7 +246,7 @@ class Operation:
     def _decide_and_act(self, site: Site, ended: list[SiteJob], now: Configuration) -> dict[str, Any]:
         """Decides and acts on it; returns what the audit tells of that."""
         barred = {job.id: job.barrier for job in site.pending if job.barrier}
-        if not site.candidates:
+        if not site.candidates and not site.jobs and not ended:
             return {"candidates": [], "masked": barred, "policy": now.policy}
         try:
             picture = self._picture = picture_of(site, ended)
@@ -257,6 +257,7 @@ class Operation:
             return {"candidates": [job.id for job in site.candidates], "fallback": str(error), "policy": now.policy}
         barred |= dict.fromkeys(picture.unfit, "it fits on no nodes that are open")
         if not picture.candidates:
+            self._audit.keep_idle(picture)
             return {"candidates": [], "masked": barred, "policy": now.policy}
         if not self._is_warm:
             self._warm_up(picture)
