@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 from shunter.errors import InputError
 from shunter.execution.operating.change import Change
 from shunter.execution.operating.configuration import Configuration
-from shunter.execution.operating.folder import OperationFolder
+from shunter.execution.operating.folder import OperationFolder, write_private
 from shunter.execution.operating.hand import Hand
 from shunter.execution.operating.neighbor import Knob, Neighbor
 from shunter.execution.operating.site import SiteError
@@ -33,7 +35,9 @@ class Undone:
     changes: list[Change] = field(default_factory=list)
     """Those that were made, or would be."""
     left: int = 0
-    """How many jobs are still changed."""
+    """How many jobs are still changed that should not be."""
+    held: int = 0
+    """How many the journal still tells of: also those that run."""
     trouble: list[str] = field(default_factory=list)
     """What is wrong with the journal: something may still be changed of which it does not tell."""
 
@@ -93,4 +97,16 @@ def undo_all(folder: OperationFolder, neighbor: Neighbor, *, is_dry: bool, tell:
             found.left = len(journal)
             break
         time.sleep(AGAIN_S)
+    found.held = len(journal)
+    if not is_dry:
+        _tell_status(folder, found)
     return found
+
+
+def _tell_status(folder: OperationFolder, found: Undone) -> None:
+    """Lets the status of an operation that has ended say what is changed now."""
+    # It is for people to look at: what is undone is undone without it.
+    with suppress(OSError, ValueError, TypeError, AttributeError):
+        told = json.loads(folder.status.read_text(encoding="utf-8"))
+        counts = {"held": found.held, "undone": told.get("undone", 0) + len(found.changes)}
+        write_private(folder.status, json.dumps(told | counts, indent=2).encode() + b"\n")
