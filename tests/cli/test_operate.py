@@ -87,11 +87,14 @@ def test_observing_nudging_and_undoing(operate: Command, slurm: Pretended, tmp_p
     slurm.write(factors)
     status = operate("status")
     assert "Mode      nudge" in status.out
+    assert "Process   none works here; undo what is changed with: shunter operate undo" in status.out
+    assert "Reading   " in status.out
     assert f"Changed   {len(factors)} now" in status.out
     assert operate("status", "--json").json()["decisions"] == 1
     assert operate("undo").out == f"Undone: {len(factors)} change{'' if len(factors) == 1 else 's'}\n"
     undone = [line for line in slurm.commands() if line.endswith("SiteFactor=0 AdminComment=")]
     assert len(undone) == len(factors)
+    assert "Changed   0 now" in operate("status").out
     slurm.write({})
     again = shunter("operate", "replay", tmp_path / "state" / "audit.jsonl", "--policy", "sjf")
     assert again.code == 0
@@ -101,7 +104,7 @@ def test_observing_nudging_and_undoing(operate: Command, slurm: Pretended, tmp_p
     assert worse.code == 1
     told = json.loads(worse.out)
     assert not told["is_better"]
-    assert told["simulated"]["ljf"]["mean_wait_s"] > told["simulated"]["sjf"]["mean_wait_s"]
+    assert told["simulated"]["policy"]["mean_wait_s"] > told["simulated"]["against"]["mean_wait_s"]
     metrics = (tmp_path / "state" / "metrics.prom").read_text()
     assert 'shunter_operate_decision_seconds_bucket{le="+Inf"} 1' in metrics
     assert "ann" not in metrics
@@ -147,6 +150,28 @@ def test_mistakes_are_told_in_one_line(operate: Command, words: tuple[str, ...],
     answer = operate(words[0], *words[1:])
     assert said in answer.err
     assert (answer.code, len(answer.err.splitlines())) == (2, 1)
+
+
+@pytest.mark.parametrize("key", ["policy", "dispatch", "fallback", "site_policy", "site_dispatch", "history"])
+def test_a_mistake_in_the_file_names_the_file_and_the_key(operate: Command, tmp_path: Path, key: str) -> None:
+    config = tmp_path / "operate.toml"
+    config.write_text(f'{config.read_text()}{key} = "no-such"\n')
+    assert f"{config}: {key}: " in operate("slurm", "--once").error()
+
+
+def test_partitions_that_there_are_not_are_told_once_and_in_the_status(operate: Command, tmp_path: Path) -> None:
+    config = tmp_path / "operate.toml"
+    config.write_text(f'{config.read_text()}partitions = ["main", "nope"]\n')
+    said = "partitions names 'nope', which the site does not have; it has main"
+    assert operate("slurm", "--once").out.count(said) == 1
+    assert f"Trouble   {said}" in operate("status").out
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "7", "{"])
+def test_a_status_that_is_none_is_told(operate: Command, tmp_path: Path, text: str) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "status.json").write_text(text)
+    assert "status.json: cannot be read" in operate("status").error()
 
 
 def test_python_that_a_file_names_is_run_only_if_it_is_trusted(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from shunter.cli.options import (
     takes_fields,
 )
 from shunter.cli.outputs import check_apart, check_plot, print_json, save_figure, step
-from shunter.cli.parsing import Context, Option, number, whole_number
+from shunter.cli.parsing import Context, Option, echo, number, whole_number
 from shunter.cli.running import RunArguments
 from shunter.errors import InputError
 
@@ -139,7 +140,7 @@ OperateOption = Annotated[
     Path | None,
     Option(
         parser=path, metavar="FOLDER", show_default="none",
-        help="Ask about the queue beside which 'shunter operate' works, as of its latest decision: its state folder.",
+        help="Ask about the queue beside which 'shunter operate' works, as of its latest reading: its state folder.",
     ),
 ]  # fmt: skip
 SaveOption = Annotated[
@@ -212,12 +213,21 @@ def eta(
         from shunter.report.eta import draw_eta
 
         save_figure(future.plot, draw_eta(found))
+    about = {"left_out": left_out} if queue or operate else {}
+    _show(found, future.top, about | ({"reading_age_s": _age_s(found)} if operate else {}), json=json)
+
+
+def _show(found: Eta, top: int, about: dict[str, float], *, json: bool) -> None:
+    """Prints estimates, and what is to be said of the queue that they are about."""
     if json:
-        print_json(found.to_json() | ({"left_out": left_out} if queue or operate else {}))
+        print_json(found.to_json() | about)
         return
+    from shunter.metrics.labels import brief_seconds
     from shunter.report.eta import print_eta
 
-    print_eta(found, future.top, left_out)
+    if "reading_age_s" in about:
+        echo(f"The queue as it was read {brief_seconds(about['reading_age_s'])} ago")
+    print_eta(found, top, int(about.get("left_out", 0)))
 
 
 def _of_queue(name: str, new: AskedJob | None, asked: Foresight, threads: int | None) -> tuple[Eta, int]:
@@ -239,6 +249,11 @@ def _of_operation(
     state, left_out = state_of_operation(kept)
     with _naming(kept.status):
         return foretell(state, new=new, foresight=asked, threads=threads, **_asked_words(arguments)), left_out
+
+
+def _age_s(found: Eta) -> float:
+    """Returns how long ago the reading of a scheduler was made."""
+    return round(max(0.0, time.time() - found.waiting.now_s), 1)
 
 
 def _asked_words(arguments: RunArguments) -> dict[str, Any]:

@@ -20,7 +20,7 @@ PolicyOption = Annotated[
     Option(metavar="NAME", show_default="the file's, or fcfs", help="Who orders the queue ('shunter policies')."),
 ]
 ModeOption = Annotated[
-    str, Option(metavar="MODE", help="observe, nudge or enforce: how far to go at most, whatever the file says.")
+    str, Option(metavar="MODE", help="off, observe, nudge or enforce: how far to go at most, whatever the file says.")
 ]
 ConfigOption = Annotated[
     str | None, Option(metavar="FILE", show_default="none", help="A TOML file; what it says is followed at once.")
@@ -103,7 +103,7 @@ def _operate(
         is_understood: Whether jobs may be bound to nodes.
 
     Raises:
-        Exit: Not everything could be undone.
+        Exit: Not everything could be undone, or the one cycle could not read the scheduler.
         InputError: Something that was given is wrong.
     """
     # What comes next takes a second to import, in which a signal is not to be lost.

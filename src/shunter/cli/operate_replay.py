@@ -13,12 +13,15 @@ from shunter.errors import visible
 
 
 def replay(
-    audit: Annotated[str, Argument(metavar="AUDIT", help="The audit.jsonl of an operation.")],
+    audit: Annotated[str, Argument(metavar="AUDIT", help="The state folder of an operation, or its audit.jsonl.")],
     policy: Annotated[str, Option(metavar="NAME", help="The policy that decides again.")],
     dispatch: Annotated[str | None, Option(metavar="NAME", show_default="easy", help="Its dispatch rule.")] = None,
     estimate: Annotated[str | None, Option(metavar="NAME", show_default="requested", help="Its estimate.")] = None,
     against: Annotated[
-        str | None, Option(metavar="NAME", show_default="the audit's policy", help="The policy to beat.")
+        str | None,
+        Option(
+            metavar="NAME", show_default="the audit's own, with its dispatch and estimate", help="The policy to beat."
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -26,7 +29,7 @@ def replay(
 
     For instance:
 
-        shunter operate replay ~/.local/state/shunter/operate-slurm/audit.jsonl --policy wfp3
+        shunter operate replay ~/.local/state/shunter/operate-slurm --policy wfp3
     """
     from shunter.execution.operating.replaying import METRICS, replay_audit
 
@@ -40,15 +43,18 @@ def replay(
         alike = f"first job {found.same_first:.0%}, pairs of jobs {found.same_pairs:.0%}"
         echo(f"Agreement  {alike}, starts {found.same_starts:.0%}")
         cut = f", of which {found.without_end} had not ended and run as long as they ask" if found.without_end else ""
-        echo(f"Simulated  {found.jobs} jobs{cut}")
-        for name, values in found.simulated.items():
+        left = f"; {found.unfit} more fit on no nodes of the latest reading" if found.unfit else ""
+        echo(f"Simulated  {found.jobs} jobs{cut}{left}")
+        for side, values in found.simulated.items():
             shown = ", ".join(f"{metric} {values[metric]:,.1f}" for metric in METRICS if values[metric] is not None)
-            echo(visible(f"           {name}: {shown}"))
+            echo(visible(f"           {found.ways[side]}: {shown}"))
         if found.logged_mean_wait_s is not None:
             echo(f"           as it was: mean wait {found.logged_mean_wait_s:,.1f} s (of those that started)")
         if found.counterfactuals:
             gained = f"in {found.counterfactuals_gained} of {found.counterfactuals} counterfactuals"
             echo(f"Audit      the policy of then gained more than the simulator's error {gained}")
-        echo(visible(f"Promote    {'yes' if found.is_better else 'no'}: {found.policy} against {found.against}"))
+        same = ", which is the same" if found.is_same else ""
+        both = f"{found.ways['policy']} against {found.ways['against']}{same}"
+        echo(visible(f"Promote    {'yes' if found.is_better else 'no'}: {both}"))
     if not found.is_better:
         raise Exit(EXIT_DIFFERENT)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import subprocess
+import sys
 import threading
 import time
 
@@ -9,7 +12,9 @@ import pytest
 
 from shunter.execution.lsf.neighbor import Lsf
 from shunter.execution.lsf.programs import Programs
+from shunter.execution.operating import undo_journal
 from shunter.execution.operating.operation import Operation
+from shunter.execution.operating.undoing import undo_all
 from tests.execution.lsf.emulation import EmulatedLsf
 from tests.execution.operating.beside import Beside
 
@@ -202,3 +207,57 @@ def test_one_form_can_be_told(lsf: EmulatedLsf, beside: Beside) -> None:
     )
     operation.cycle()
     assert operation.tally.failed_reads == 1
+
+
+def test_one_cycle_that_reads_nothing_says_so_and_nothing_else(lsf: EmulatedLsf, beside: Beside) -> None:
+    lsf.crowd(9, 1)
+    lsf.trouble("dead")
+    assert not beside.make().run(once=True)
+    assert len(beside.said) == 1
+    assert beside.said[0].startswith("lsf was not read: ")
+    beside.said.clear()
+    assert beside.make("off").run(once=True), "nothing has to be read"
+    assert beside.said == ["Mode off: nothing is decided; 0 undone, 0 still changed"]
+
+
+@pytest.mark.parametrize("damage", ["head", "line"])
+def test_a_damaged_journal_is_undone_as_far_as_it_tells_and_that_is_an_error(
+    lsf: EmulatedLsf, beside: Beside, damage: str
+) -> None:
+    nine, one = lsf.crowd(9, 1)
+    beside.make().cycle()
+    assert lsf.line() == [one, nine]
+    journal = beside.folder.journal
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(lines[1:] if damage == "head" else [lines[0], '{"x": 1}\n', *lines[1:]]))
+    words = [sys.executable, "-m", "shunter", "operate", "undo", f"--state={beside.folder.path}"]
+    for said in ("Undone: 1 change\n", "Undone: 0 changes\n"):
+        done = subprocess.run(words, env=lsf.environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 2, "also the second time: something may still be changed"
+        assert f"held.jsonl:{1 if damage == 'head' else 2}: is no" in done.stderr
+        assert done.stdout == said
+        assert lsf.line() == [nine, one]
+    journal.write_text('{"x": 1}\n')
+    done = subprocess.run(words, env=lsf.environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, "held.jsonl:1: is no head of a journal" in done.stderr) == (2, True)
+
+
+def test_a_full_disk_keeps_nobody_from_undoing(
+    lsf: EmulatedLsf, beside: Beside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nine, one = lsf.crowd(9, 1)
+    operation = beside.make()
+    operation.cycle()
+    assert lsf.line() == [one, nine]
+    before = beside.folder.journal.read_bytes()
+
+    def full(*_words: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(undo_journal, "open_private", full)
+    monkeypatch.setattr(undo_journal, "write_private", full)
+    found = undo_all(beside.folder, beside.neighbor, is_dry=False, tell=beside.said.append)
+    assert lsf.line() == [nine, one]
+    assert (len(found.changes), found.left) == (len(before.splitlines()) - 1, 0)
+    assert found.trouble == [f"{beside.folder.journal}: cannot be written (No space left on device)"]
+    assert beside.folder.journal.read_bytes() == before

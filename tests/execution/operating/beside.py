@@ -80,9 +80,9 @@ class Beside:
 
     def undo(self) -> int:
         """Undoes everything; returns how many changes that took."""
-        changes, left = undo_all(self.folder, self.neighbor, is_dry=False, tell=self.said.append)
-        assert left == 0
-        return len(changes)
+        found = undo_all(self.folder, self.neighbor, is_dry=False, tell=self.said.append)
+        assert (found.left, found.trouble) == (0, [])
+        return len(found.changes)
 
     def close(self) -> None:
         """Ends the process if it still runs."""

@@ -15,7 +15,8 @@ from shunter.execution.operating.configuration import read_configuration
 from shunter.execution.operating.foreseeing import state_of_operation
 from shunter.execution.operating.operation import Operation
 from shunter.execution.operating.replaying import replay_audit
-from shunter.execution.operating.site import Site
+from shunter.execution.operating.site import Site, SiteNode
+from shunter.simulation.asked_job import AskedJob
 from shunter.simulation.eta import eta
 from shunter.simulation.foresight import Foresight
 from tests.execution.operating.beside import Beside
@@ -111,6 +112,51 @@ def test_replays_pass_over_what_is_no_cycle_and_count_it(make: Make, hours: list
     assert (found.decisions, found.failures, found.against) == (len(hours), 0, "sjf")
     assert found.counterfactuals == 2
     assert found.counterfactuals_gained == beside.status()["counterfactuals_gained"]
+
+
+def test_a_replay_tells_two_ways_of_one_name_apart(make: Make, hours: list[Site]) -> None:
+    operation, beside = make(hours, eta_every_s=None, counterfactual_every_s=None, policy="sjf", dispatch="strict")
+    go(operation, len(hours))
+    found = replay_audit(beside.folder.path, {"policy": "sjf", "dispatch": "easy"}, None)
+    assert found.ways == {"policy": "sjf (easy, requested)", "against": "sjf (strict, requested)"}
+    assert not found.is_same
+    ours, theirs = (found.simulated[side]["mean_wait_s"] for side in ("policy", "against"))
+    assert ours is not None
+    assert theirs is not None
+    assert ours < theirs, "backfilling starts jobs sooner"
+    assert found.is_better
+    back = replay_audit(beside.folder.audit, {"policy": "sjf", "dispatch": "strict"}, "sjf")
+    assert back.ways == {"policy": "sjf (strict, requested)", "against": "sjf (easy, requested)"}
+    assert not back.is_better
+    assert replay_audit(beside.folder.audit, {"policy": "sjf", "dispatch": "strict"}, None).is_same
+
+
+def test_a_replay_refuses_a_file_that_has_changed_since(make: Make, hours: list[Site], tmp_path: Path) -> None:
+    tuned = tmp_path / "tuned.toml"
+    tuned.write_text('[policy]\nkind = "sjf"\n')
+    operation, beside = make(hours[:2], policy=str(tuned))
+    go(operation, 2)
+    assert replay_audit(beside.folder.audit, {"policy": str(tuned)}, None).is_same
+    tuned.write_text('[policy]\nkind = "fcfs"\n')
+    with pytest.raises(InputError, match=r"tuned\.toml as it was then, which is not what it is now"):
+        replay_audit(beside.folder.audit, {"policy": str(tuned)}, None)
+
+
+def test_a_replay_keeps_to_partitions_and_tiers(make: Make) -> None:
+    # The queue of higher priority goes first, though job 3 is shorter and there is another node.
+    jobs = [
+        running(1, ("n1", 4)),
+        running(2, ("n2", 4)),
+        waiting(3, 1, cores=4, partitions=("low",)),
+        waiting(4, 500, cores=4, partitions=("high",)),
+    ]
+    nodes = (SiteNode("n1", 4, 1000, partitions=("low", "high")), SiteNode("n2", 4, 1000, partitions=("other",)))
+    operation, beside = make([site(*jobs, nodes=nodes, tiers={"low": 1, "high": 2})])
+    go(operation, 1)
+    found = replay_audit(beside.folder.audit, {"policy": "sjf"}, "fcfs")
+    assert (found.jobs, found.unfit) == (4, 0)
+    for side in ("policy", "against"):
+        assert found.simulated[side]["max_wait_s"] == 500 * 60, "on n1 alone, job 3 waits for job 4"
 
 
 def test_neither_is_done_where_it_is_off(make: Make, hours: list[Site], tmp_path: Path) -> None:
@@ -212,7 +258,8 @@ def test_a_site_policy_that_futures_cannot_follow_is_refused(make: Make, tmp_pat
 
 def test_the_latest_decision_is_a_state_for_eta(make: Make) -> None:
     jobs = (running(1, ("n1", 4), ("n2", 4)), waiting(2), waiting(3), waiting(4, barrier="held"))
-    operation, beside = make([site(*jobs), site(running(1, ("n1", 4), ("n2", 4)), now_s=NOW_S + 30)])
+    idle, empty = site(running(1, ("n1", 4), ("n2", 4)), now_s=NOW_S + 30), site(now_s=NOW_S + 60)
+    operation, beside = make([site(*jobs), idle, empty, site(waiting(5), now_s=NOW_S + 90)])
     with pytest.raises(InputError, match="has an operation begun here"):
         state_of_operation(beside.folder)
     go(operation, 1)
@@ -221,6 +268,17 @@ def test_the_latest_decision_is_a_state_for_eta(make: Make) -> None:
     assert state.settings == {"policy": "fcfs"}
     told = eta(state, foresight=Foresight(futures=9)).waiting
     assert told.job_ids == (2, 3)
+    go(operation, 1)
+    state, left_out = state_of_operation(beside.folder)
+    assert (state.snapshot.now_ms, left_out) == ((NOW_S + 30) * 1000, 0)
+    answered = eta(state, new=AskedJob(time_s=60, cores=4), foresight=Foresight(futures=9))
+    assert answered.waiting.job_ids == (), "those that are gone are not told of"
+    assert answered.new is not None
+    assert answered.new.median_s[0] > 0, "both nodes are busy"
+    go(operation, 1)
+    with pytest.raises(InputError, match="ago nobody waited or ran"):
+        state_of_operation(beside.folder)
+    go(operation, 1)
     for file in beside.folder.inputs.iterdir():
         file.unlink()
     with pytest.raises(InputError, match="is not kept; give the operation room"):

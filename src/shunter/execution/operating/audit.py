@@ -23,6 +23,8 @@ from shunter.model.workload import Workload
 
 SCHEMA: Final = 1
 """Of the lines of the audit, and of the inputs beside it."""
+IDLE: Final = "idle.json.gz"
+"""Among the inputs: the latest reading in which there was nothing to decide."""
 
 
 class Audit:
@@ -50,8 +52,7 @@ class Audit:
         if not self._inputs_bytes:
             return
         folder = self._folder.inputs
-        folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
-        write_private(folder / f"{picture.sha256}.json.gz", gzip.compress(input_json(picture).encode(), 4, mtime=0))
+        self._write(f"{picture.sha256}.json.gz", picture)
         files = sorted(folder.glob("*.json.gz"), key=lambda file: file.stat().st_mtime_ns)
         left = sum(file.stat().st_size for file in files)
         for file in files[:-1]:
@@ -59,6 +60,15 @@ class Audit:
                 break
             left -= file.stat().st_size
             file.unlink()
+
+    def keep_idle(self, picture: Picture) -> None:
+        """Keeps the latest reading in which there was nothing to decide, in one file: start times are asked of it."""
+        if self._inputs_bytes:
+            self._write(IDLE, picture)
+
+    def _write(self, name: str, picture: Picture) -> None:
+        self._folder.inputs.mkdir(mode=FOLDER_MODE, exist_ok=True)
+        write_private(self._folder.inputs / name, gzip.compress(input_json(picture).encode(), 4, mtime=0))
 
     def _rotate(self) -> None:
         path = self._folder.audit
@@ -153,7 +163,11 @@ def _rows(workload: Workload, times: list[list[Any]]) -> list[Row]:
             start_s=start_s,
             end_s=end_s,
             requested_s=one["requested_s"],
+            gpu_type=one["gpu_type"],
+            partitions=tuple(one["partition"].split(",")) if one["partition"] else (),
             user=one["user"] or "",
+            account=one["group"] or "",
+            qos=one["qos"] or "",
             priority=int(one["priority"] or 0),
         )
         shape = Shape(one["tasks"], one["cores_per_task"], one["memory_mb_per_task"], one["gpus_per_task"])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -11,12 +12,15 @@ from typing import Any, Final
 from shunter.checks import NOTHING, TIME, check_fields, declared, from_table
 from shunter.errors import InputError
 from shunter.execution.operating.modes import MODES, Mode, mode_of
+from shunter.execution.operating.site import Site
 from shunter.files import read_toml
 
 SITE_ORDER: Final = "site"
 """The fallback that is the scheduler's own order."""
 OFF: Final = "off"
 """What a file may say of something that is never to be done."""
+LISTED: Final = 10
+"""How many names are told to people."""
 MOST_NUDGE: Final = 2_000_000_000
 """Slurm takes no site factor or nice value beyond some 2³¹."""
 
@@ -156,6 +160,22 @@ class Configured:
         """The mode that holds now."""
         return min(mode_of(self.now.mode), self.ceiling)
 
+    @contextmanager
+    def blamed(self, *keys: str) -> Iterator[None]:
+        """Lets an error name the file and those of these keys that it has.
+
+        Raises:
+            InputError: With the file and the keys before it.
+        """
+        usual = Configuration()
+        said = [key for key in keys if getattr(self.now, key) != self._words.get(key, getattr(usual, key))]
+        try:
+            yield
+        except InputError as error:
+            if self._file is None or not said:
+                raise
+            raise InputError(f"{self._file}: {' or '.join(said)}: {error}") from None
+
     def renew(self) -> bool:
         """Reads the file again if it has changed; returns whether the configuration is another one now."""
         stamp = self._look()
@@ -177,6 +197,26 @@ class Configured:
         except OSError:
             return None
         return (about.st_mtime_ns, about.st_size, about.st_ino) if about else None
+
+
+def unknown_names(site: Site, configuration: Configuration) -> list[str]:
+    """Returns a line for each list of partitions or queues that has names which the site does not tell of."""
+    known = {name for node in site.nodes for name in node.partitions} | set(site.tiers)
+    known |= {name for job in site.jobs for name in job.partitions}
+    lines = []
+    for key in ("partitions", "brun_queues"):
+        unknown = [name for name in getattr(configuration, key) if name not in known]
+        if unknown:
+            lines.append(
+                f"{key} names {', '.join(map(repr, unknown))}, which the site does not have; it has {_few(known)}"
+            )
+    return lines
+
+
+def _few(names: set[str]) -> str:
+    """Returns the first of some names in a line."""
+    found = sorted(names)
+    return ", ".join(found[:LISTED]) + (", …" if len(found) > LISTED else "") or "none"
 
 
 def check_enforcing(configuration: Configuration, mode: Mode) -> None:

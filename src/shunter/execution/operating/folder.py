@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +16,9 @@ NEIGHBORS: Final = ("slurm", "lsf")
 """The schedulers that an operation works beside."""
 FILE_MODE: Final = 0o640
 FOLDER_MODE: Final = 0o750
+LOOKS: Final = 3
+"""How often it is tried to take the lock."""
+LOOK_S: Final = 0.05
 
 
 class OperationFolder:
@@ -55,16 +59,30 @@ class OperationFolder:
             self._lock = os.open(path, os.O_RDWR | os.O_CREAT, FILE_MODE)
         except OSError as error:
             raise InputError(f"{path}: cannot be opened ({error.strerror}); name another folder with --state") from None
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not _is_taken(self._lock):
             process = os.read(self._lock, 40).decode(errors="replace").strip() or "unknown"
             os.close(self._lock)
             self._lock = None
             do = f"stop it, or let it undo everything: touch {self.switch}"
             raise InputError(f"{self.path}: process {process} operates here already; {do}") from None
-        os.ftruncate(self._lock, 0)
-        os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+        # On a full disk nobody is told who it is, but undoing must go on.
+        with suppress(OSError):
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+
+    def process(self) -> str | None:
+        """Returns the number of the process that works with this folder; None: none does."""
+        try:
+            lock = os.open(self.path / "lock", os.O_RDONLY)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return os.read(lock, 40).decode(errors="replace").strip() or "unknown"
+        finally:
+            os.close(lock)
+        return None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -95,6 +113,18 @@ class OperationFolder:
         except OSError:
             return True
         return True
+
+
+def _is_taken(lock: int) -> bool:
+    """Returns whether a lock could be taken; whoever only looks who has it does so for an instant."""
+    for _ in range(LOOKS):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            time.sleep(LOOK_S)
+        else:
+            return True
+    return False
 
 
 def usual_folder(scheduler: str) -> Path:

@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 import json
+import time
+from typing import Any, Final
 
 from shunter.errors import InputError
-from shunter.execution.operating.audit import audit_lines, read_input
+from shunter.execution.operating.audit import IDLE, audit_lines, read_input
 from shunter.execution.operating.folder import OperationFolder
+from shunter.metrics.labels import brief_seconds
 from shunter.model.state import State
+
+NEAR_S: Final = 0.001
+"""The core counts milliseconds."""
 
 
 def state_of_operation(folder: OperationFolder) -> tuple[State, int]:
-    """Returns what the latest decision of an operation rested on, and how many jobs that wait are left out of it.
+    """Returns the latest reading of an operation, and how many jobs that wait are left out of it.
 
     The settings of the state are those of the site's own policy, as the operation has them.
 
     Raises:
-        InputError: There is no operation, it has decided nothing yet, or what it decided on is not kept.
+        InputError: There is no operation, it has read nothing yet, there is no job at all, or readings are not kept.
     """
     try:
         told = json.loads(folder.status.read_text(encoding="utf-8"))
         words, waiting = dict(told["site_words"]), sum(told.get("waiting_for", {}).values())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{folder.status}: cannot be read; has an operation begun here?") from None
-    digest = ""
+    latest: dict[str, Any] = {}
     for line in audit_lines(folder.audit):
-        digest = line.get("input_sha256") or digest
-    if not digest:
-        raise InputError(f"{folder.audit}: nothing has been decided yet; when jobs wait, ask again")
-    file = folder.inputs / f"{digest}.json.gz"
-    if not file.exists():
+        if line.get("kind") is None and "candidates" in line:
+            latest = line
+    if not latest:
+        raise InputError(f"{folder.audit}: nothing has been decided yet; ask again after its next cycle")
+    digest = latest.get("input_sha256")
+    file = folder.inputs / (f"{digest}.json.gz" if digest else IDLE)
+    is_there = file.exists()
+    if is_there and not digest and read_input(file).site.now_s < latest["time_s"] - NEAR_S:
+        # The file is of an earlier reading, since which the last jobs have gone.
+        is_there = False
+    if not is_there and not digest and not latest["candidates"] and not waiting:
+        ago = brief_seconds(max(0.0, time.time() - latest["time_s"]))
+        raise InputError(f"{folder.audit}: {ago} ago nobody waited or ran; a new job that fits starts at once")
+    if not is_there:
         raise InputError(f"{file}: is not kept; give the operation room for what it decides on with inputs_mb")
     picture = read_input(file)
     return State(picture.workload, picture.cluster, picture.snapshot, words), max(0, waiting - len(picture.candidates))

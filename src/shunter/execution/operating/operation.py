@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from shunter.errors import InputError
 from shunter.execution.operating.audit import Audit
 from shunter.execution.operating.breaker import Breaker
 from shunter.execution.operating.change import Change
-from shunter.execution.operating.configuration import SITE_ORDER, Configuration, Configured
+from shunter.execution.operating.configuration import SITE_ORDER, Configuration, Configured, unknown_names
 from shunter.execution.operating.ended_jobs import EndedJobs
 from shunter.execution.operating.folder import OperationFolder
 from shunter.execution.operating.hand import Hand
@@ -74,18 +75,27 @@ class Operation:
         self.folder, self.tally = folder, Tally()
         self._neighbor, self._configured, self._tell, self._is_dry = neighbor, configured, tell, is_dry
         now = configured.now
-        self._judge = Judge(now, of_file=configured.is_policy_of_file)
+        with configured.blamed("policy", "dispatch", "estimate", "fallback"):
+            self._judge = Judge(now, of_file=configured.is_policy_of_file)
         self._journal = UndoJournal(folder, neighbor.name, now.programs)
         self._hand = Hand(neighbor, self._journal, now, self._may_go_on, is_dry)
         self._audit = Audit(folder, now.audit_mb, now.audit_files, now.inputs_mb)
-        self._ended = EndedJobs(now.history)
-        self._side_work = SideWork(folder, now, lambda: not self._stop.is_set(), tell, of_file=configured.has_file)
+        with configured.blamed("history"):
+            self._ended = EndedJobs(now.history)
+        with configured.blamed("site_policy", "site_dispatch"):
+            self._side_work = SideWork(folder, now, lambda: not self._stop.is_set(), tell, of_file=configured.has_file)
         self._breaker = Breaker(now.most_failures, now.failure_window_s, now.probe_s)
         self._period_s = now.period_s
         self._stop = threading.Event()
         self._is_woken = False
         self._is_warm = False
         self._is_once = False
+        self._has_failed = False
+        """Whether the latest cycle had nothing to decide on, because the scheduler was not read or talks nonsense."""
+        self._read_s: float | None = None
+        """When the latest reading was made."""
+        self._unknown: list[str] = []
+        """What the configuration names and the site does not have."""
         self._picture: Picture | None = None
         self._latest: dict[str, Any] = {}
         self._verdict: tuple[Verdict, list[SiteJob]] | None = None
@@ -101,7 +111,7 @@ class Operation:
         self._is_woken = True
 
     def run(self, *, once: bool = False) -> bool:
-        """Works until it is stopped, or for one cycle; returns whether everything was undone at the end.
+        """Works until it is stopped, or for one cycle; returns whether everything was undone, or the cycle was one.
 
         One cycle leaves its changes in place: the next start, or ``shunter operate undo``, undoes them.
         """
@@ -118,14 +128,24 @@ class Operation:
                 self._must_undo = True
                 self._tell(f"the cycle failed, everything is undone: {type(error).__name__}: {error}")
             if once:
-                for line in verdict_lines(self._neighbor.name, self._verdict):
-                    self._tell(line)
-                return True
+                self._tell_once()
+                return not self._has_failed
             self._rest(began)
         return self._undo_at_the_end()
 
+    def _tell_once(self) -> None:
+        """Tells people who look once what came of it."""
+        if self._mode == Mode.OFF:
+            self._tell(
+                f"Mode off: nothing is decided; {self.tally.undone:,} undone, {len(self._journal):,} still changed"
+            )
+        elif not self._has_failed:
+            for line in verdict_lines(self._neighbor.name, self._verdict):
+                self._tell(line)
+
     def cycle(self) -> None:
         """Reads, decides, guards, acts and writes down, once."""
+        self._has_failed = False
         self._renew()
         now = self._configured.now
         if self._mode == Mode.OFF and not self._journal.all:
@@ -133,9 +153,11 @@ class Operation:
             return
         site = self._read()
         if site is None:
+            self._has_failed = True
             self._publish(None)
             return
         self.tally.cycles += 1
+        self._see_names(site)
         self._hand.forget(site)
         for record in self._side_work.see(site, is_changed=len(self._journal) > 0):
             self._audit.append(record)
@@ -155,6 +177,13 @@ class Operation:
             self._side_work.begin(site, self._picture, ended, self._judge.scheduler)
         self._publish(site)
 
+    def _see_names(self, site: Site) -> None:
+        """Tells once what the configuration names and the site does not have; it may come later."""
+        unknown = unknown_names(site, self._configured.now)
+        for line in [line for line in unknown if line not in self._unknown]:
+            self._tell(line)
+        self._unknown = unknown
+
     @property
     def _mode(self) -> Mode:
         """The mode that holds at this instant; the kill switch leaves observing."""
@@ -170,10 +199,13 @@ class Operation:
         if self._configured.renew():
             now = self._configured.now
             try:
-                self._side_work.change(now, of_file=self._configured.has_file)
-                self._judge.change(now, of_file=self._configured.is_policy_of_file)
+                with self._configured.blamed("site_policy", "site_dispatch"):
+                    self._side_work.change(now, of_file=self._configured.has_file)
+                with self._configured.blamed("policy", "dispatch", "estimate", "fallback"):
+                    self._judge.change(now, of_file=self._configured.is_policy_of_file)
                 if now.history != before.history:
-                    self._ended = EndedJobs(now.history)
+                    with self._configured.blamed("history"):
+                        self._ended = EndedJobs(now.history)
             except InputError as error:
                 self._configured.now, self._configured.trouble = before, str(error)
                 self._side_work.change(before, of_file=self._configured.has_file)
@@ -207,6 +239,7 @@ class Operation:
         if self._breaker.is_open:
             self._tell(f"{self._neighbor.name} answers again")
         self._breaker.succeed()
+        self._read_s = site.now_s
         # Whoever is slow is asked less often.
         slower_s = min(now.most_period_s, max(2 * self._period_s, now.period_s))
         self._period_s = slower_s if site.seconds > now.slow_s else max(now.period_s, self._period_s / 2)
@@ -232,16 +265,18 @@ class Operation:
     def _decide_and_act(self, site: Site, ended: list[SiteJob], now: Configuration) -> dict[str, Any]:
         """Decides and acts on it; returns what the audit tells of that."""
         barred = {job.id: job.barrier for job in site.pending if job.barrier}
-        if not site.candidates:
+        if not site.candidates and not site.jobs and not ended:
             return {"candidates": [], "masked": barred, "policy": now.policy}
         try:
             picture = self._picture = picture_of(site, ended)
         # A reading that contradicts itself is nothing to decide on.
         except InputError as error:
+            self._has_failed = True
             self._tell(f"the reading makes no picture: {error}")
             return {"candidates": [job.id for job in site.candidates], "fallback": str(error), "policy": now.policy}
         barred |= dict.fromkeys(picture.unfit, "it fits on no nodes that are open")
         if not picture.candidates:
+            self._audit.keep_idle(picture)
             return {"candidates": [], "masked": barred, "policy": now.policy}
         if not self._is_warm:
             self._warm_up(picture)
@@ -256,7 +291,7 @@ class Operation:
         self._latest = {"disagreement": disagreement(verdict.order, site_order), "decided_by": verdict.policy}
         return {
             "input_sha256": picture.sha256,
-            "policy": now.policy,
+            **now.words,
             "policy_sha256": self._judge.policy_sha256,
             "decided_by": verdict.policy,
             "fallback": verdict.fallback,
@@ -330,11 +365,15 @@ class Operation:
                     break
             except SiteError as error:
                 self._tell(f"{self._neighbor.name} was not read: {error}")
+            except OSError as error:
+                # A full disk keeps nobody from undoing.
+                self._tell(f"{error.filename or self.folder.path}: cannot be written ({error.strerror})")
             if time.monotonic() > until:
                 self._tell(f"not everything is undone; do it with: shunter operate undo --state {self.folder.path}")
                 return False
             time.sleep(LOOK_S)
-        self._publish(None, is_up=False)
+        with suppress(OSError):
+            self._publish(None, is_up=False)
         return True
 
     def _publish(self, site: Site | None, *, is_up: bool = True) -> None:
@@ -342,6 +381,7 @@ class Operation:
         now, tally = self._configured.now, self.tally
         told: dict[str, Any] = {
             "time_s": time.time(),
+            "read_s": self._read_s,
             "scheduler": self._neighbor.name,
             "up": int(is_up and not self._breaker.is_open and site is not None),
             "mode": int(self._mode) if is_up else 0,
@@ -351,6 +391,7 @@ class Operation:
             "policy": now.policy,
             "policy_sha256": self._judge.policy_sha256,
             "configuration_trouble": self._configured.trouble,
+            "unknown_names": self._unknown,
             "held": len(self._journal),
             "cycles": tally.cycles,
             "failed_reads": tally.failed_reads,

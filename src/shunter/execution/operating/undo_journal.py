@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -42,17 +43,30 @@ class Held:
 class UndoJournal:
     """What is held, in memory and on disk."""
 
-    def __init__(self, folder: OperationFolder, scheduler: str, programs: str) -> None:
+    def __init__(self, folder: OperationFolder, scheduler: str, programs: str, *, is_lenient: bool = False) -> None:
         """Reads what an earlier process has left.
+
+        Args:
+            folder: Of the operation.
+            scheduler: Its name.
+            programs: The folder of its programs.
+            is_lenient: Whether lines that make no sense are kept and told, and a full disk stops nothing: for undoing.
 
         Raises:
             InputError: The file belongs to another scheduler, or cannot be read.
         """
         self._folder = folder
-        self._head = {"scheduler": scheduler, "programs": programs}
+        self._head = {"op": "head", "scheduler": scheduler, "programs": programs}
+        self._is_lenient = is_lenient
         self._held: dict[tuple[int, Knob], Held] = {}
+        self._damaged: dict[int, bytes] = {}
+        """The lines that make no sense, by number."""
+        self.trouble: list[str] = []
+        """What is wrong with the file, so that undoing may have missed something."""
         self._read()
         self._compact()
+        for number in self._damaged:
+            self.trouble.append(f"{self._not_a_line(number)}; look whether a job is still changed, and remove the line")
 
     def __len__(self) -> int:
         return sum(not held.is_foreign for held in self._held.values())
@@ -94,36 +108,70 @@ class UndoJournal:
         keys = [(held.job, held.knob) for held in closed]
         for key in keys:
             self._held.pop(key, None)
-        self._append([{"op": "close", "job": job, "knob": knob.value} for job, knob in keys])
+        try:
+            self._append([{"op": "close", "job": job, "knob": knob.value} for job, knob in keys])
+        except OSError as error:
+            # A line too many: undoing finds that out by looking at the present value.
+            self._complain(error)
+
+    def _complain(self, error: OSError) -> None:
+        what = f"{self._folder.journal}: cannot be written ({error.strerror})"
+        if what not in self.trouble:
+            self.trouble.append(what)
 
     def _append(self, lines: list[dict[str, Any]]) -> None:
         if not lines:
             return
-        with open_private(self._folder.journal) as file:
-            file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
-            file.flush()
-            os.fsync(file.fileno())
+        path = self._folder.journal
+        size = path.stat().st_size if path.exists() else 0
+        try:
+            with open_private(path) as file:
+                file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            # Half a line would spoil the next.
+            with suppress(OSError):
+                os.truncate(path, size)
+            raise
 
     def _compact(self) -> None:
         """Writes the file anew with what is still held, so that it does not grow for ever."""
-        lines = [{"op": "head", **self._head}, *(_set_line(held) for held in self._held.values())]
+        # Where undoing finds no head, or lines that make no sense, the file goes on to say so until somebody looks.
+        head = [] if self._is_lenient and self.trouble and not self._damaged else [self._head]
+        lines = [*head, *(_set_line(held) for held in self._held.values())]
+        whole = [json.dumps(line).encode() for line in lines]
+        whole[1:1] = self._damaged.values()
         try:
-            write_private(self._folder.journal, b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+            write_private(self._folder.journal, b"".join(line + b"\n" for line in whole))
+            self._damaged = dict(enumerate(self._damaged.values(), start=2))
             sync_folder(self._folder.path)
         except OSError as error:
-            raise InputError(f"{self._folder.journal}: cannot be written ({error.strerror}); mend that") from None
+            if not self._is_lenient:
+                raise InputError(f"{self._folder.journal}: cannot be written ({error.strerror}); mend that") from None
+            self._complain(error)
 
     def _read(self) -> None:
-        for number, line in enumerate(journal_lines(self._folder), start=1):
+        is_begun = not self._folder.journal.exists()
+        for number, text, line in journal_lines(self._folder):
             try:
                 self._take(line)
+                is_begun = is_begun or line["op"] == "head"
             except InputError:
                 raise
             except (KeyError, TypeError, ValueError):
-                what = f"{self._folder.journal}:{number}: is no line of a journal"
-                raise InputError(f"{what}; mend or remove it by hand: it tells what has to be undone") from None
+                if not self._is_lenient:
+                    do = f"undo what the others tell with: shunter operate undo --state {self._folder.path}"
+                    raise InputError(f"{self._not_a_line(number)}; {do}") from None
+                self._damaged[number] = text
+        if self._is_lenient and not is_begun and not self._damaged:
+            what = f"{self._folder.journal}:1: is no head of a journal, so that lines may be gone"
+            self.trouble.append(f"{what}; look whether a job is still changed, and remove the file")
 
-    def _take(self, line: dict[str, Any]) -> None:
+    def _not_a_line(self, number: int) -> str:
+        return f"{self._folder.journal}:{number}: is no line of a journal"
+
+    def _take(self, line: Any) -> None:  # noqa: ANN401 - whatever the line holds
         if line["op"] == "head":
             if line["scheduler"] != self._head["scheduler"]:
                 what = f"{self._folder.journal}: was written beside {line['scheduler']}"
@@ -151,20 +199,24 @@ def _set_line(held: Held) -> dict[str, Any]:
     }
 
 
-def journal_lines(folder: OperationFolder) -> list[dict[str, Any]]:
-    """Returns the lines of the journal; half a line at its end was never acted on.
+def journal_lines(folder: OperationFolder) -> Iterator[tuple[int, bytes, Any]]:
+    """Yields the lines of the journal with their numbers, as text and as JSON; None: it is none.
+
+    Half a line at the end was never acted on.
 
     Raises:
-        InputError: It cannot be read.
+        InputError: The file cannot be read.
     """
     try:
         text = folder.journal.read_bytes()
     except FileNotFoundError:
-        return []
+        return
     except OSError as error:
         raise InputError(f"{folder.journal}: cannot be read ({error.strerror}); mend that") from None
     whole = text[: text.rfind(b"\n") + 1]
-    try:
-        return [json.loads(line) for line in whole.splitlines() if line.strip()]
-    except ValueError as error:
-        raise InputError(f"{folder.journal}: is damaged ({error}); mend or remove the line by hand") from None
+    for number, line in enumerate(whole.split(b"\n"), start=1):
+        if line.strip():
+            try:
+                yield number, line, json.loads(line)
+            except ValueError:
+                yield number, line, None
