@@ -11,12 +11,8 @@ from tensorboard.backend.event_processing.event_accumulator import (  # type: ig
     EventAccumulator,
 )
 
-from shunter.agents.algorithms import D3qnOptions, PpoOptions, ReinforceOptions, SacOptions
-from shunter.agents.d3qn import D3qn
+from shunter.agents.algorithms import ALGORITHMS, D3qnOptions, PpoOptions, ReinforceOptions, SacOptions
 from shunter.agents.networks import NetworkOptions, build
-from shunter.agents.ppo import Ppo
-from shunter.agents.reinforce import Reinforce
-from shunter.agents.sac import Sac
 from shunter.agents.training.progress_log import TAGS, TAGS_OF_ALGORITHMS, ProgressLog
 from shunter.errors import InputError
 from tests.agents import toy
@@ -104,7 +100,14 @@ def test_curves_have_the_usual_tags_and_the_table_our_names(tmp_path: Path) -> N
     }
 
 
-REPLAY: Final[dict[str, Any]] = {"learn_after": 32, "minibatch": 16, "replay_size": 400}
+SHORT: Final[dict[str, Any]] = {"num_envs": 8, "rollout_steps": 16}
+REPLAY: Final[dict[str, Any]] = {**SHORT, "learn_after": 32, "minibatch": 16, "replay_size": 400}
+OPTIONS: Final = {
+    "ppo": PpoOptions(**SHORT),
+    "reinforce": ReinforceOptions(num_envs=8),
+    "d3qn": D3qnOptions(**REPLAY),
+    "sac": SacOptions(**REPLAY),
+}
 PLAYED: Final = {
     *("rollout/ep_rew_mean", "charts/episodic_return", "rollout/ep_len_mean", "charts/episodic_length"),
     *("time/fps", "charts/SPS", "train/learning_rate", "charts/learning_rate"),
@@ -129,19 +132,10 @@ FACTORS: Final = {"losses/value_loss": 0.5, "train/critic_loss": 0.5, "losses/qf
 GROUPS: Final = ("rollout/", "time/", "train/", "charts/", "losses/")
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "learner", "options"),
-    [
-        ("ppo", Ppo, PpoOptions(num_envs=8, rollout_steps=16)),
-        ("reinforce", Reinforce, ReinforceOptions(num_envs=8)),
-        ("d3qn", D3qn, D3qnOptions(num_envs=8, rollout_steps=16, **REPLAY)),
-        ("sac", Sac, SacOptions(num_envs=8, rollout_steps=16, **REPLAY)),
-    ],
-)
-def test_every_algorithm_has_the_tags_of_both_others(
-    tmp_path: Path, algorithm: str, learner: Any, options: Any
-) -> None:
-    agent = learner(toy.Toy(8, seed=1), build(NetworkOptions(), toy.LAYOUT, seed=2), options, steps=1_000, seed=3)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_algorithm_has_the_tags_of_both_others(tmp_path: Path, algorithm: str) -> None:
+    learner, network = ALGORITHMS[algorithm].load(), build(NetworkOptions(), toy.LAYOUT, seed=2)
+    agent = learner(toy.Toy(8, seed=1), network, OPTIONS[algorithm], steps=1_000, seed=3)
     figures = agent.update()
     log = ProgressLog(tmp_path, algorithm)
     log.write(agent.steps, figures)
