@@ -11,12 +11,14 @@ export OMP_NUM_THREADS ?= 1
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+HELP := more: docs/troubleshooting.md
 tools:
-	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) is missing; install Python 3.10 or later (Debian: apt install python3 python3-venv)"; exit 2; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "error: $$($(PYTHON) --version) is too old; install Python 3.10 or later, or name one: make PYTHON=python3.12"; exit 2; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "error: Python's venv module is missing; install it (Debian: apt install python3-venv)"; exit 2; }
-	@command -v cc >/dev/null || { echo "error: a C compiler is missing; install one (Debian: apt install gcc libc6-dev; macOS: xcode-select --install)"; exit 2; }
-	@command -v cargo >/dev/null || { echo "error: cargo is missing; install Rust 1.82 or later (https://rustup.rs; Debian: apt install cargo rustfmt rust-clippy)"; exit 2; }
+	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) is missing; install Python 3.10 or later (Debian: apt install python3 python3-venv; $(HELP))"; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "error: $$($(PYTHON) --version) is too old; install Python 3.10 or later, or name one: make PYTHON=python3.12 ($(HELP))"; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "error: Python's venv module is missing; install it (Debian: apt install python3-venv; $(HELP))"; exit 2; }
+	@command -v cc >/dev/null || { echo "error: a C compiler is missing; install one (Debian: apt install gcc libc6-dev; macOS: xcode-select --install; $(HELP))"; exit 2; }
+	@command -v cargo >/dev/null || { echo "error: cargo is missing; install Rust 1.82 or later (https://rustup.rs; Debian 13: apt install cargo rustfmt rust-clippy; $(HELP))"; exit 2; }
+	@cargo --version | awk '{ split($$2, version, "."); exit version[1] == 1 && version[2] < 82 }' || { echo "error: $$(cargo --version) is too old; install Rust 1.82 or later (https://rustup.rs; $(HELP))"; exit 2; }
 
 # A program, and the package that it comes in.
 SERVICES := valgrind:valgrind parallel:parallel tsp:task-spooler stress-ng:stress-ng slurmctld:slurm-wlm munged:munge

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -60,6 +61,28 @@ def test_links_lead_to_pages_and_headings(page: str) -> None:
         path = folder / (target or page)
         assert path.exists(), target
         assert not heading or heading in anchors(path.read_text(encoding="utf-8")), f"{target}#{heading}"
+
+
+def texts_of_the_code() -> str:
+    """Returns all constant texts of the source, those of f-strings between their values, and the Makefile."""
+    found = [(ROOT / "Makefile").read_text(encoding="utf-8").replace("$(PYTHON)", "python3")]
+    for path in (ROOT / "src").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        found += [one.value for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return "\n".join(found)
+
+
+def test_the_messages_that_the_page_on_trouble_quotes_are_those_of_the_code() -> None:
+    texts = texts_of_the_code()
+    rows = re.findall(r"^\| (.+?) \|", PAGES["troubleshooting.md"], flags=re.M)
+    quoted = [message for row in rows for message in re.findall(r"`((?:error|sign of collapse): [^`]+)`", row)]
+    assert len(quoted) > 30
+    for message in quoted:
+        # What is between the values of a message is long enough to tell it from others, at least once.
+        parts = [part.strip(" :;") for part in message.partition(": ")[2].split("…") if len(part) > 9]
+        assert parts, message
+        for part in parts:
+            assert part in texts, f"{part!r} in {message!r}"
 
 
 def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,17 +13,22 @@ from dataclasses import dataclass, field, fields
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import shunter._core as _core
 from shunter.errors import InputError, OutOfTimeError, ShunterError
+
+_BUILD: Final = "build it on this machine with 'make install' (docs/troubleshooting.md)"
+try:
+    from shunter._core import ffi, lib
+except ImportError:
+    raise ShunterError(f"the compiled core is missing; {_BUILD}") from None
+except OSError as error:
+    # It was built on another machine, or for another kind of processor, or is damaged.
+    raise ShunterError(f"the compiled core cannot be loaded ({error}); {_BUILD}") from None
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 Arrays = TypeVar("Arrays", bound="CoreArrays")
-
-ffi: Final = _core.ffi
-lib: Final = _core.lib
 
 _OWN_ORDER: Final = "<" if sys.byteorder == "little" else ">"
 _C_TYPES: Final = {

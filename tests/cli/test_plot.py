@@ -32,6 +32,17 @@ def test_several_runs_in_a_file_of_the_users_choice(shunter: Command, run: Path,
     assert "<svg" in (tmp_path / "both.svg").read_text()
 
 
+def test_seeds_that_the_shell_names_one_by_one_are_a_band(shunter: Command, run: Path, tmp_path: Path) -> None:
+    folders = [tmp_path / "two" / f"seed-{seed}" for seed in (0, 1)]
+    for seed, folder in enumerate(folders):
+        folder.mkdir(parents=True)
+        (folder / "progress.csv").write_text((run / "progress.csv").read_text())
+        (folder / "config.toml").write_text(f"[training]\nseed = {seed}\n")
+    assert shunter("plot", *folders, "--band", "--out", tmp_path / "band.svg").code == 0
+    assert "Training of two, 2 seeds" in (tmp_path / "band.svg").read_text()
+    assert "--band: needs runs that differ only in their seeds" in shunter("plot", run, "--band").error()
+
+
 def test_a_run_that_learned_nothing_says_what_draws_it(
     shunter: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shunter.agents.training.curves import Curves, read_curves
+from shunter.agents.training.curves import Curves, read_bands, read_curves
 from shunter.errors import InputError
 from shunter.report.learning_figure import PANELS, draw_learning, smoothed
 
@@ -71,8 +71,16 @@ def test_several_runs_have_colors_and_names_of_their_own(run: Path) -> None:
     assert legend is not None
     texts = [text.get_text() for text in legend.get_texts()]
     own = ["first, best 0.900", "second, best 0.600"]
-    assert texts == ["the classic chosen on training days", *own, "misses a bound"]
+    assert texts == ["the classic chosen on training days", "where each began", *own, "misses a bound"]
     assert len({str(line.get_color()) for line in main.get_lines() if line.get_label() != "misses a bound"}) == 3
+
+
+def test_where_a_run_began_is_a_line(run: Path) -> None:
+    main = draw_learning([read_curves(run)]).axes[0]
+    lines = {str(line.get_label()): line for line in main.get_lines()}
+    assert np.asarray(lines["where it began"].get_ydata()).tolist() == [1.2, 1.2]
+    late = write_run(run.parent / "late", "steps,validation/ratio\n64,0.9\n")
+    assert "where it began" not in [line.get_label() for line in draw_learning([read_curves(late)]).axes[0].get_lines()]
 
 
 def test_how_bad_an_untrained_policy_was_does_not_hide_the_rest(run: Path) -> None:
@@ -143,5 +151,38 @@ def test_seeds_are_a_mean_with_a_band_from_the_least_to_the_largest(tmp_path: Pa
     assert [one.tolist() for one in curves.range_of("validation/ratio")] == [[0.0, 128.0], [1.0, 0.6], [1.2, 0.8]]
     main = draw_learning([curves]).axes[0]
     (band,) = main.collections
+    assert band.get_label() == "five, 2 seeds: least to largest"
     assert band.get_paths()[0].get_extents().y0 == pytest.approx(0.6)
     assert band.get_paths()[0].get_extents().y1 == pytest.approx(1.2)
+
+
+def write_trained(folder: Path, seed: int, ratio: float, *, clip: float = 0.2, init: str = "a = 1\n") -> Path:
+    """Writes what matters of a run: what it was given, and one validation."""
+    folder.mkdir(parents=True)
+    (folder / "progress.csv").write_text(f"steps,validation/ratio\n0,{ratio}\n")
+    (folder / "tuned.toml").write_text(init)
+    (folder / "config.toml").write_text(
+        f'[ppo]\nclip = {clip}\n[training]\nseed = {seed}\nthreads = {seed + 1}\ninit = "tuned.toml"\n'
+    )
+    return folder
+
+
+def test_runs_that_differ_only_in_their_seeds_become_bands(tmp_path: Path) -> None:
+    five = [write_trained(tmp_path / "five" / f"seed-{seed}", seed, 1.0 + seed) for seed in (0, 1)]
+    bold = [write_trained(tmp_path / f"bold-{seed}", seed, 2.0, clip=0.4) for seed in (7, 8, 9)]
+    alone = write_trained(tmp_path / "alone", 0, 3.0, init="a = 2\n")
+    found = read_bands([*five, alone, *bold])
+    assert [(one.name, len(one.seeds)) for one in found] == [("five, 2 seeds", 2), ("alone", 0), ("bold-7, 3 seeds", 3)]
+    assert [one.tolist() for one in found[0].range_of("validation/ratio")] == [[0.0], [1.0], [2.0]]
+    # A folder of several seeds is a band already.
+    assert read_bands([tmp_path / "five"])[0].name == "five, 2 seeds"
+
+
+def test_what_cannot_be_a_band_is_told(tmp_path: Path) -> None:
+    first, second = (write_trained(tmp_path / name, 0, 1.0, clip=clip) for name, clip in (("a", 0.1), ("b", 0.2)))
+    with pytest.raises(InputError, match=r"--band: needs runs .* \(the first two differ in ppo\.clip\); leave it out"):
+        read_bands([first, second])
+    with pytest.raises(InputError, match=r"--band: needs runs that differ only in their seeds; leave it out"):
+        read_bands([first])
+    with pytest.raises(InputError, match=r"c has the settings and the seed of .*a; leave one of them out"):
+        read_bands([first, write_trained(tmp_path / "c", 0, 1.0, clip=0.1)])

@@ -188,7 +188,8 @@ class ReplayOptions(LearningOptions):
         200_000,
         "How many of the last steps are remembered.",
         low=1,
-        high=10**9,
+        # As many as the core's buffer can have.
+        high=2**26,
         option="replay-size",
         metavar="N",
     )

@@ -165,7 +165,8 @@ class Reinforce:
             # The last minibatch may be smaller: the sum is the mean over all steps.
             (loss * (len(places) / len(actions))).backward()  # type: ignore[no-untyped-call]
             expected.append(values.detach())
-            seen.append({"policy_loss": policy_loss.item(), "value_loss": value_loss.item(), "entropy": entropy.item()})
+            figures = {"loss": loss, "policy_loss": policy_loss, "value_loss": value_loss, "entropy": entropy}
+            seen.append({name: figure.item() for name, figure in figures.items()})
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), options.max_gradient_norm).item()
         # Before the step: one bad gradient would spoil all weights, and the optimizer's memory.
         check_finite("the norm of the gradient", norm)

@@ -24,12 +24,17 @@ OutOption = Annotated[
         help="Where the figure goes: a .png, .svg or .pdf file.",
     ),
 ]
+BandOption = Annotated[
+    bool,
+    Option("--band", help="Draw runs that differ only in their seeds as one: their mean, and a band over all seeds."),
+]
 
 
-def plot(runs: RunsArgument, out: OutOption = None) -> None:
+def plot(runs: RunsArgument, out: OutOption = None, band: BandOption = False) -> None:
     """Draw the learning curves of one training, or of several to compare them.
 
-    Runs of 'shunter train --seeds' are drawn as their mean, with a band from the least to the largest of all seeds.
+    The folder of 'shunter train --seeds' is drawn as the mean of its runs, with a band from the least to the largest of
+    all seeds. Runs that are named one by one are a line each, unless --band is given.
 
     For instance:
 
@@ -38,12 +43,14 @@ def plot(runs: RunsArgument, out: OutOption = None) -> None:
         shunter plot runs/first runs/second --out curves.svg
 
         shunter plot runs/five
+
+        shunter plot runs/five/seed-* runs/other/seed-* --band --out bands.png
     """
-    from shunter.agents.training.curves import read_curves
+    from shunter.agents.training.curves import read_bands, read_curves
     from shunter.report.learning_figure import draw_learning
 
     # All runs are read before anything is drawn: a wrong folder is told at once.
-    curves = [read_curves(run) for run in runs]
+    curves = read_bands(runs) if band else [read_curves(run) for run in runs]
     file = runs[0] / "learning.png" if out is None else out
     if file.suffix.lower() not in PLOT_SUFFIXES:
         raise InputError(f"--out {file}: unknown suffix {file.suffix!r}; give a name that ends in .png, .svg or .pdf")

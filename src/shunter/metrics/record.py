@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-import tomllib
 
 from shunter.errors import InputError
+from shunter.files import parse_toml
 from shunter.metrics.run_folder import MANIFEST, SCHEDULE, read_manifest, read_schedule, read_stops
 from shunter.model.access import access_of
 from shunter.model.cluster import ANY_GPU_TYPE, Cluster, Node
@@ -271,7 +271,7 @@ def _cluster(recorded: dict[str, Any]) -> Cluster:
     slowdown = _slowdown(recorded.get("slowdown", NO_SLOWDOWN))
     rules = NO_RULES
     if text := recorded.get("rules"):
-        rules = read_rules(tomllib.loads(text), text, recorded["name"])
+        rules = read_rules(parse_toml(text, recorded["name"]), text, recorded["name"])
     mix = bool(recorded.get("mix", False))
     return Cluster(nodes, recorded["name"], recorded["sha256"], mix, kinds, slowdown, rules)
 

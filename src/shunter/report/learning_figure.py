@@ -64,6 +64,7 @@ def draw_learning(runs: Sequence[Curves]) -> Figure:
 def _draw_metric(panel: Axes, runs: Sequence[Curves]) -> None:
     """Draws the metric as a ratio to the classic, and marks the best of each run, and where a bound was missed."""
     panel.axhline(1.0, color=BASELINE_COLOR, linestyle="--", linewidth=1, label="the classic chosen on training days")
+    _draw_beginnings(panel, runs)
     shown = []
     for run, color in zip(runs, _colors(runs), strict=True):
         steps, ratio = run.of(RATIO)
@@ -73,7 +74,7 @@ def _draw_metric(panel: Axes, runs: Sequence[Curves]) -> None:
         is_best = np.isin(steps, run.where(IS_BEST)[-1:])
         best = f", best {ratio[is_best][0]:.3f}" if is_best.any() else ""
         panel.plot(steps, ratio, "o-", color=color, markersize=4, linewidth=1.4, label=f"{run.name}{best}")
-        draw_band(panel, run, RATIO, color)
+        draw_band(panel, run, RATIO, color, label=f"{run.name}: least to largest")
         panel.plot(steps[is_best], ratio[is_best], "D", color=color, markersize=9)
         shown.append(ratio)
     missed = [(step, ratio) for run in runs for step, ratio in zip(*run.of(RATIO), strict=True) if step in run.missed]
@@ -85,10 +86,21 @@ def _draw_metric(panel: Axes, runs: Sequence[Curves]) -> None:
     panel.legend(fontsize=9, loc="best", framealpha=0.85, edgecolor="none")
 
 
-def draw_band(panel: Axes, run: Curves, column: str, color: str) -> None:
+def _draw_beginnings(panel: Axes, runs: Sequence[Curves]) -> None:
+    """Draws a line where each run began: what learning has to beat, such as the tuned score of --init."""
+    label = "where it began" if len(runs) == 1 else "where each began"
+    for run, color in zip(runs, _colors(runs), strict=True):
+        steps, ratio = run.of(RATIO)
+        if len(steps) and steps[0] == 0:
+            panel.axhline(ratio[0], color=color, linestyle=":", linewidth=1.2, label=label)
+            # All of them have one line in the legend.
+            label = ""
+
+
+def draw_band(panel: Axes, run: Curves, column: str, color: str, label: str = "") -> None:
     """Draws from the least to the largest of all seeds; nothing for one run."""
     if run.seeds and len(run.of(column)[0]):
-        panel.fill_between(*run.range_of(column), color=color, alpha=0.2, linewidth=0)
+        panel.fill_between(*run.range_of(column), color=color, alpha=0.2, linewidth=0, label=label or None)
 
 
 def cut_off(panel: Axes, ratios: NDArray[np.float64]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from shunter.agents.training.config import FILE_KEYS, file_sections
 from shunter.agents.training.progress_log import CSV_FILE, STEPS
+from shunter.agents.training.request import CONFIG_FILE
 from shunter.comparison.rows import COMPARISON
 from shunter.errors import InputError
+from shunter.files import read_toml
 from shunter.metrics.labels import counted
 from shunter.metrics.run_folder import MANIFEST, SCHEDULE, read_manifest
+from shunter.policies.native import spec_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,6 +80,70 @@ def read_curves(folder: Path) -> Curves:
         if runs:
             return mean_curves(folder.resolve().name, [_read_run(path.parent) for path in runs])
     return _read_run(folder)
+
+
+def read_bands(folders: Sequence[Path]) -> list[Curves]:
+    """Returns what runs wrote down; of those that differ only in their seeds, the means.
+
+    Raises:
+        InputError: There is no run, no two differ only in their seeds, or two have the same seed.
+    """
+    groups: dict[str, dict[object, Path]] = {}
+    for folder in folders:
+        settings, seed = _settings_of(folder)
+        group = groups.setdefault(json.dumps(settings, sort_keys=True), {})
+        if seed in group:
+            raise InputError(f"--band: {folder} has the settings and the seed of {group[seed]}; leave one of them out")
+        group[seed] = folder
+    bands = [_band_of(list(group.values())) for group in groups.values()]
+    if not any(band.seeds for band in bands):
+        raise InputError(
+            f"--band: needs runs that differ only in their seeds{_first_difference(list(groups))}; leave it out"
+        )
+    return bands
+
+
+def _settings_of(folder: Path) -> tuple[dict[str, Any], object]:
+    """Returns what a run was given except its seed, files by what they hold; and its seed."""
+    config = folder / CONFIG_FILE
+    if not config.is_file():
+        # Runs of several seeds, or something else: it stands for itself.
+        return {"": {"folder": str(folder.resolve())}}, None
+    sections = file_sections(config)
+    for section, key in FILE_KEYS:
+        file = spec_file(str(sections.get(section, {}).get(key)))
+        if file is not None and file.is_file():
+            sections[section][key] = read_toml(file)
+    training = sections.get("training", {})
+    # How many threads compute is no part of what comes out.
+    training.pop("threads", None)
+    return sections, training.pop("seed", None)
+
+
+def _band_of(runs: Sequence[Path]) -> Curves:
+    """Returns the means of runs that differ only in their seeds, or the one run."""
+    if len(runs) == 1:
+        return read_curves(runs[0])
+    places = [folder.resolve() for folder in runs]
+    named_by_seed = all(place.name.startswith(SEED_FOLDER) for place in places)
+    # As `shunter train --seeds` calls them; others go by the name of the first.
+    name = places[0].parent.name if named_by_seed else places[0].name
+    return mean_curves(name, [_read_run(folder) for folder in runs])
+
+
+def _first_difference(settings: Sequence[str]) -> str:
+    """Returns the key in which the first two of some runs differ, as a part of a sentence; nothing for one run."""
+    if len(settings) < 2:
+        return ""
+    one, other = (
+        {
+            f"{section}.{key}".lstrip("."): value
+            for section, table in json.loads(text).items()
+            for key, value in table.items()
+        }
+        for text in settings[:2]
+    )
+    return f" (the first two differ in {next(key for key in {**one, **other} if one.get(key) != other.get(key))})"
 
 
 def mean_curves(name: str, runs: Sequence[Curves]) -> Curves:

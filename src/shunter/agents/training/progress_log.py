@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from shunter.errors import InputError
 from shunter.files import write_file
@@ -17,36 +17,63 @@ if TYPE_CHECKING:
 STEPS: Final = "steps"
 CSV_FILE: Final = "progress.csv"
 TENSORBOARD_FOLDER: Final = "tensorboard"
-USUAL_TAGS: Final = {
-    "return": "rollout/ep_rew_mean",
-    "episode/steps": "rollout/ep_len_mean",
-    "steps_per_s": "time/fps",
-    "loss": "train/loss",
-    "policy_loss": "train/policy_gradient_loss",
-    "value_loss": "train/value_loss",
-    "approximate_kl": "train/approx_kl",
-    "clip_share": "train/clip_fraction",
-    "explained_variance": "train/explained_variance",
-    "learning_rate": "train/learning_rate",
+
+
+class Tag(NamedTuple):
+    """How a curve in TensorBoard is called, and what a figure is multiplied by to be what others call so."""
+
+    name: str
+    factor: float = 1.0
+
+
+TAGS: Final[dict[str, tuple[Tag, ...]]] = {
+    "return": (Tag("rollout/ep_rew_mean"), Tag("charts/episodic_return")),
+    "episode/steps": (Tag("rollout/ep_len_mean"), Tag("charts/episodic_length")),
+    "steps_per_s": (Tag("time/fps"), Tag("charts/SPS")),
+    "learning_rate": (Tag("train/learning_rate"), Tag("charts/learning_rate")),
+    "loss": (Tag("train/loss"),),
+    "policy_loss": (Tag("train/policy_gradient_loss"), Tag("losses/policy_loss")),
+    # CleanRL halves the squared error.
+    "value_loss": (Tag("train/value_loss"), Tag("losses/value_loss", 0.5)),
+    "entropy": (Tag("train/entropy_loss", -1.0), Tag("losses/entropy")),
+    "approximate_kl": (Tag("train/approx_kl"), Tag("losses/approx_kl")),
+    "clip_share": (Tag("train/clip_fraction"), Tag("losses/clipfrac")),
+    "explained_variance": (Tag("train/explained_variance"), Tag("losses/explained_variance")),
 }
-"""Our figures whose tags in TensorBoard are those of Stable-Baselines3: curves of both lie on each other."""
-NEGATED_TAGS: Final = {"entropy": "train/entropy_loss"}
-"""Those that Stable-Baselines3 writes with the opposite sign, beside ours."""
+"""Our figures that Stable-Baselines3 and CleanRL write too, with the tag of each: curves of all lie on each other."""
+TAGS_OF_ALGORITHMS: Final[dict[str, dict[str, tuple[Tag, ...]]]] = {
+    "d3qn": {
+        "loss": (Tag("train/loss"), Tag("losses/td_loss")),
+        "q_value": (Tag("losses/q_values"),),
+        "exploration": (Tag("rollout/exploration_rate"), Tag("charts/epsilon")),
+        "importance_exponent": (Tag("charts/beta"),),
+    },
+    "sac": {
+        "policy_loss": (Tag("train/actor_loss"), Tag("losses/actor_loss")),
+        # Ours is the sum over both critics, theirs the mean.
+        "critic_loss": (Tag("train/critic_loss", 0.5), Tag("losses/qf_loss", 0.5)),
+        "temperature": (Tag("train/ent_coef"), Tag("losses/alpha")),
+        "q_value": (Tag("losses/qf1_values"),),
+    },
+}
+"""Those that are called otherwise, or are there at all, with one algorithm only."""
 
 
 class ProgressLog:
     """Writes a row for each update. A figure that an update does not have stays empty."""
 
-    def __init__(self, folder: Path, resumed_at: int | None = None) -> None:
+    def __init__(self, folder: Path, algorithm: str, resumed_at: int | None = None) -> None:
         """Begins a diary, or goes on with one.
 
         Args:
             folder: Of the run.
+            algorithm: What learns, by name: some tags depend on it.
             resumed_at: The steps that the resumed checkpoint had seen: what was written of later ones is dropped.
         """
         from torch.utils.tensorboard import SummaryWriter
 
         self._path = folder / CSV_FILE
+        self._tags = TAGS | TAGS_OF_ALGORITHMS.get(algorithm, {})
         self._columns: list[str] = []
         rows: list[dict[str, str]] = []
         if resumed_at is not None and self._path.is_file():
@@ -73,9 +100,8 @@ class ProgressLog:
         for name, value in figures.items():
             # The CSV file holds NaN; a curve has no place for it.
             if math.isfinite(value):
-                self._events.add_scalar(USUAL_TAGS.get(name, name), value, steps)
-                if name in NEGATED_TAGS:
-                    self._events.add_scalar(NEGATED_TAGS[name], -value, steps)
+                for tag in self._tags.get(name, (Tag(name),)):
+                    self._events.add_scalar(tag.name, tag.factor * value, steps)
 
     def flush(self) -> None:
         """Has everything written."""

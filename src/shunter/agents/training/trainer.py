@@ -135,7 +135,7 @@ class Trainer:
         """
         began = time.perf_counter() - self._elapsed_s
         self._folder.mkdir(parents=True, exist_ok=True)
-        log = ProgressLog(self._folder, self._resumed_at)
+        log = ProgressLog(self._folder, self._options.algorithm, self._resumed_at)
         try:
             with interruption() as interrupted:
                 # The beginning is measured too: it stays the best until something is surely better.
