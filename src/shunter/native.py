@@ -17,7 +17,9 @@ from shunter.errors import InputError, OutOfTimeError, ShunterError
 
 _BUILD: Final = "build it on this machine with 'make install' (docs/troubleshooting.md)"
 try:
-    from shunter._core import ffi, lib
+    # Named again: they are this module's to offer.
+    from shunter._core import ffi as ffi
+    from shunter._core import lib as lib
 except ImportError:
     raise ShunterError(f"the compiled core is missing; {_BUILD}") from None
 except OSError as error:

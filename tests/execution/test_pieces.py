@@ -62,6 +62,12 @@ def test_a_board_shows_who_may_start_by_priority_and_limits() -> None:
     assert board.ready(100) == []
 
 
+def test_a_machine_without_linux_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    with pytest.raises(InputError, match="on Linux only, and this is darwin"):
+        Machine(1, 1000, 0)
+
+
 def test_a_machine_gives_nothing_twice() -> None:
     machine = Machine(100_000, 1000, 2)
     assert not machine.is_pinned

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,9 @@ class Machine:
 
     def __init__(self, cores: int | None, memory_mb: int | None, gpus: int | None) -> None:
         """Takes what the queue may use; None: all that there is."""
+        if sys.platform != "linux":
+            # Without process descriptors, /proc and affinities, nobody could promise that a job runs once.
+            raise InputError(f"jobs are run on Linux only, and this is {sys.platform}; verbs that simulate work here")
         here = sorted(os.sched_getaffinity(0))
         self.cores = len(here) if cores is None else cores
         if not 1 <= self.cores <= MOST_CORES:
