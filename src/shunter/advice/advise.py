@@ -63,7 +63,13 @@ class Advice:
     def to_json(self) -> dict[str, Any]:
         """Returns what ``shunter advise --json`` prints."""
         page = None if self.page is None else str(self.page)
-        return {**self.conclusion, "folder": str(self.folder), "page": page, "stages": self.stages, "reused": list(self.reused)}
+        return {
+            **self.conclusion,
+            "folder": str(self.folder),
+            "page": page,
+            "stages": self.stages,
+            "reused": list(self.reused),
+        }
 
 
 def advise(workload: str | Path | Sequence[str | Path], *, stage: Stage = _untold, **terms: Any) -> Advice:  # noqa: ANN401
@@ -73,7 +79,7 @@ def advise(workload: str | Path | Sequence[str | Path], *, stage: Stage = _untol
         workload: A file, a pattern, the files of one log, or a generator.
         stage: Surrounds each piece of the work, for those who show progress.
         terms: ``out``, ``cluster``, ``nodes``, ``site``, ``objective``, ``bounds``, ``max_wait_s``, ``budget``, ``quick``,
-            ``allow_preemption``, ``placement``, ``load``, ``format``, ``columns``, ``only``, ``strict``, ``seed``,
+            ``allow_preemption``, ``anyway``, ``placement``, ``load``, ``format``, ``columns``, ``only``, ``strict``, ``seed``,
             ``threads``, ``on``, ``fresh``: as ``shunter advise`` has them.
 
     Returns:
@@ -112,12 +118,12 @@ def _reach(request: AdviseRequest, site: Site, kept: Kept, engine: Engine | None
         kept.stage("calibration", {}, lambda: calibration_stage(site, progress), rests_on=["log", "cluster"])
     with stage("measuring estimates of run times"):
         kept.stage("estimates", {"seed": request.seed}, lambda: estimates_stage(site), rests_on=["log"])
-    if kept.results["calibration"]["verdict"] not in IS_ENOUGH:
+    if kept.results["calibration"]["verdict"] not in IS_ENOUGH and not request.anyway:
         return NOT_BELIEVED
     searched = _searched(request)
     with stage("comparing classics on the first days") as progress:
         compared = kept.stage(
-            "comparison", searched, lambda: comparison_stage(request, site, engine, progress), rests_on=["log", "cluster"]
+            "comparison", searched, lambda: comparison_stage(request, site, progress), rests_on=["log", "cluster"]
         )
     if compared["contention_note"] is not None:
         return QUIET
@@ -125,7 +131,10 @@ def _reach(request: AdviseRequest, site: Site, kept: Kept, engine: Engine | None
     below = ["comparison", "tuning", "training"]
     with stage("choosing on days that nothing was fitted to") as progress:
         choice = kept.stage(
-            "choice", searched | {"guards": list(request.guards_s)}, lambda: choice_stage(request, site, kept, engine, progress), rests_on=below
+            "choice",
+            searched | {"guards": list(request.guards_s)},
+            lambda: choice_stage(request, site, kept, progress),
+            rests_on=below,
         )
     if choice["contention_note"] is not None:
         return QUIET
@@ -133,7 +142,7 @@ def _reach(request: AdviseRequest, site: Site, kept: Kept, engine: Engine | None
         later = kept.stage(
             "later",
             searched | {"guards": list(request.guards_s)},
-            lambda: later_stage(request, site, kept, engine, progress),
+            lambda: later_stage(request, site, kept, progress),
             rests_on=["choice", *below],
             files=["runs"],
         )
@@ -215,7 +224,9 @@ def _policy_text(one: Combination, site: Site) -> str:
         f"shunter simulate --policy {ADVISED_FILE} --estimate {ADVISED_FILE} ...",
     ]
     head = "".join(f"# {''.join(sign if sign.isprintable() else '?' for sign in line)}\n" for line in comments)
-    brought = {"dispatch": settings.dispatch} | ({} if settings.max_wait_s is None else {"max_wait_s": settings.max_wait_s})
+    brought = {"dispatch": settings.dispatch} | (
+        {} if settings.max_wait_s is None else {"max_wait_s": settings.max_wait_s}
+    )
     parts = [
         head,
         section("policy", {"kind": policy.kind, **policy.spec.written, "size_by": one.scheduler.size_by}),

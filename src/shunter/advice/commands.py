@@ -37,7 +37,11 @@ def slurm_lines(settings: Object, parameters: Object) -> tuple[list[str], str | 
     if kind == "fcfs":
         order = ["PriorityType=priority/basic"]
     elif kind in BY_SIZE:
-        order = ["PriorityType=priority/multifactor", "PriorityWeightJobSize=100000", f"PriorityFavorSmall={BY_SIZE[kind]}"]
+        order = [
+            "PriorityType=priority/multifactor",
+            "PriorityWeightJobSize=100000",
+            f"PriorityFavorSmall={BY_SIZE[kind]}",
+        ]
         order += [f"{name}=0" for what, name in WEIGHTS.items() if what != "size"]
     elif kind == "multifactor" and not settings["policy"].endswith(".toml"):
         order = ["PriorityType=priority/multifactor"]
@@ -71,7 +75,10 @@ def next_steps(kind: str, stages: dict[str, Any], folder: str, lines: list[str],
         return _change(stages, words, folder, lines, why_not)
     if kind == "keep":
         return [
-            _step("see what more or fewer nodes, or more load, would do", _shunter("what-if", *words, "--change", "cores=+25%")),
+            _step(
+                "see what more or fewer nodes, or more load, would do",
+                _shunter("what-if", *words, "--change", "cores=+25%"),
+            ),
             _step("ask again with more time to search", _again(stages, folder, "--budget", "1h")),
         ]
     if kind == "not-believed":
@@ -81,6 +88,7 @@ def next_steps(kind: str, stages: dict[str, Any], folder: str, lines: list[str],
                 "describe the machine and the site's rules from its own files",
                 _again(stages, folder, "--nodes", "/etc/slurm/slurm.conf", "--nodes", "nodes.txt"),
             ),
+            _step("see what would be advised nevertheless", _again(stages, folder, "--anyway")),
         ]
     if kind == "quiet":
         return [
@@ -108,8 +116,22 @@ def _change(
     history = ["--history", stages["log"]["words"][0]] if format in (*SLURM, *LSF) else []
     for scheduler, formats in (("slurm", SLURM), ("lsf", LSF)):
         if format in formats or format not in (*SLURM, *LSF, *OTHERS):
-            command = ["operate", scheduler, *named, *history, "--config", f"{folder}/{OPERATE_FILE}", "--mode", "observe"]
-            found.append(_step(f"beside {scheduler.upper() if scheduler == 'lsf' else 'Slurm'}: look on first; nothing is changed", _shunter(*command)))
+            command = [
+                "operate",
+                scheduler,
+                *named,
+                *history,
+                "--config",
+                f"{folder}/{OPERATE_FILE}",
+                "--mode",
+                "observe",
+            ]
+            found.append(
+                _step(
+                    f"beside {scheduler.upper() if scheduler == 'lsf' else 'Slurm'}: look on first; nothing is changed",
+                    _shunter(*command),
+                )
+            )
     found.append(_step("see the schedule", _shunter("simulate", *words, *named, *guard, *reserve)))
     found.append(_step("for a queue on one machine", _shunter("queue", "policy", policy, *named[2:], *guard)))
     return found

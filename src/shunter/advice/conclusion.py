@@ -124,13 +124,18 @@ def _how_sure(kind: str, stages: dict[str, Any]) -> list[str]:
         return []
     later = stages["later"]
     windows, note = later["windows"], later["interval_note"]
-    what = f"Judged once, on {windows['count']} windows of {windows['length']:,} jobs from the last 30 % of the log"
-    told = [f"{what}, which nothing had looked at before the choice was fixed."]
+    jobs = windows["count"] * windows["length"]
+    what = f"Judged once, on {jobs:,} jobs of the last 30 % of the log in {windows['count']} parts"
+    told = [f"{what}; nothing had looked at them before the choice was fixed."]
     if note:
         told.append(f"{note[0].upper()}{note[1:]}.")
     verdict = stages["calibration"]["verdict"]
     if verdict == Verdict.ROUGHLY.words:
         told.append("The simulation explains the log's own waits only roughly: take the figures as a direction.")
+    if verdict == Verdict.DOES_NOT.words:
+        told.insert(
+            0, "Mind that the simulation does NOT explain the log's own waits: on the machine all may be otherwise."
+        )
     if verdict == UNKNOWN_VERDICT:
         told.append("The log does not tell when jobs started, so that the simulation could not be held against it.")
     return told
@@ -154,9 +159,16 @@ def _gains(stages: dict[str, Any]) -> list[Object]:
     name = "ratio" if found["ratio"] is not None else "difference"
     a_week = later["waits"]["difference"] * later["jobs_a_week"] / HOUR_S
     pays = later["pays"]
-    longest = [pays["longest_s"][one] for one in ("advised", "today")] if pays else [own["max_wait_s"], base["max_wait_s"]]
+    longest = (
+        [pays["longest_s"][one] for one in ("advised", "today")] if pays else [own["max_wait_s"], base["max_wait_s"]]
+    )
     return [
-        _fact(_metric(later["metric"]), ratio, f"of {later['today']}{_interval(found, name)}", "good" if later["is_better"] else "plain"),
+        _fact(
+            _metric(later["metric"]),
+            ratio,
+            f"of {later['today']}{_interval(found, name)}",
+            "good" if later["is_better"] else "plain",
+        ),
         _fact(
             "mean wait",
             brief_seconds(own["mean_wait_s"] or 0.0),

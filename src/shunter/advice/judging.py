@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from shunter.advice.payers import WEEK_S, run_object, who_pays
 from shunter.advice.searching import LEARNED_FOLDER, TUNED_FILE, knows_too_much
@@ -15,21 +15,15 @@ from shunter.comparison.next_step import taken
 from shunter.comparison.report import WAIT, judge_contrast
 from shunter.comparison.statistics import contrast
 from shunter.metrics.labels import brief_seconds
-from shunter.model.windows import choose_windows
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.tuning.guards import sweep_guards
 
 if TYPE_CHECKING:
     from shunter.advice.kept import Kept, Object
     from shunter.advice.request import AdviseRequest
     from shunter.advice.site import Site
+    from shunter.comparison.bench import Bench
     from shunter.comparison.comparison import Scored
-    from shunter.engines.base import Engine
-    from shunter.model.log import Log
-    from shunter.model.windows import Windows
 
-WINDOWS: Final = 20
-"""So many windows are dealt over the days to choose on, and over the later days."""
 TODAY, CLASSIC, TUNED, LEARNED = "today", "classic", "tuned", "learned"
 """The rungs of the ladder: what the site runs, the best classic of the first days, what was tuned, what was trained."""
 
@@ -61,26 +55,16 @@ def tuned_label(tuning: Object) -> str:
     return f"tuned score/{tuning['dispatch']}"
 
 
-def choice_stage(
-    request: AdviseRequest, site: Site, kept: Kept, engine: Engine | None, progress: Progress
-) -> Object:
+def choice_stage(request: AdviseRequest, site: Site, kept: Kept, progress: Progress) -> Object:
     """Returns who is surely better than the site's own on the days to choose on, and which limit on waits to take."""
-    windows = choose_windows(
-        site.days.early,
-        count=WINDOWS,
-        length=site.days.length,
-        warmup=site.days.warmup,
-        part=site.days.choosing,
-        seed=request.seed,
-        log=site.early.workload.name,
-    )
+    bench = site.days.choosing_bench(site.early, request.threads)
     those = contenders(site, kept)
-    found = _compared(request, site, site.early, windows, list(those.values()), engine, progress)
+    found = _compared(request, site, bench, list(those.values()), progress)
     ladder = {one.label: one.label for one in those.values() if not _is_barred(found, one, site)}
     chosen = next(rung for rung, one in those.items() if one.label == taken(found, ladder))
-    guard_s, guards = _guard(request, site, windows, those[chosen], engine) if chosen != TODAY else (None, [])
+    guard_s, guards = _guard(request, site, bench, those[chosen]) if chosen != TODAY else (None, [])
     return {
-        "windows": _windows_object(found, windows),
+        "windows": _windows_object(found),
         "rows": _rows(found),
         "ladder": {rung: one.label for rung, one in those.items() if one.label in ladder},
         "left_out": {one.label: _why_barred(found, one) for one in those.values() if one.label not in ladder},
@@ -108,18 +92,12 @@ def _reasons(found: Comparison, ladder: Mapping[str, str], chosen: str) -> list[
 
 
 def _compared(
-    request: AdviseRequest,
-    site: Site,
-    log: Log,
-    windows: Windows,
-    those: Sequence[Combination],
-    engine: Engine | None,
-    progress: Progress | None = None,
+    request: AdviseRequest, site: Site, bench: Bench, those: Sequence[Combination], progress: Progress | None = None
 ) -> Comparison:
-    """Returns what some ways to schedule do in windows, all held against each other, bounds against the site's own."""
-    runs = run_combinations(
-        log, those, windows, request.objective.metric, threads=request.threads, engine=engine, progress=progress
-    )
+    """Returns what some ways to schedule do on some days, all held against each other, bounds against the site's own."""
+    (part,) = bench.parts
+    log, windows = part.log, part.windows
+    runs = run_combinations(log, those, windows, request.objective.metric, progress=progress, bench=bench)
     # What the site runs is no candidate: whatever its simulation rests on, the others have to be better.
     runs[site.today] = replace(runs[site.today], marks=())
     by_label: dict[str, Scored] = {one.label: runs[one] for one in those}
@@ -135,9 +113,7 @@ def guarded(one: Combination, guard_s: float | None) -> Combination:
     return Combination(f"{one.label}, --max-wait {brief_seconds(guard_s)}", one.scheduler.changed(max_wait_s=guard_s))
 
 
-def _guard(
-    request: AdviseRequest, site: Site, windows: Windows, chosen: Combination, engine: Engine | None
-) -> tuple[float | None, list[Object]]:
+def _guard(request: AdviseRequest, site: Site, bench: Bench, chosen: Combination) -> tuple[float | None, list[Object]]:
     """Returns the limit on waits to take: the tightest, unless a looser one is surely better.
 
     Only limits count under which the choice stays surely better than what the site runs.
@@ -145,7 +121,7 @@ def _guard(
     tightest_first = sorted(request.guards_s, key=lambda one: float("inf") if one is None else one)
     every = {guarded(chosen, guard_s).label: guard_s for guard_s in tightest_first}
     those = [site.today, *(guarded(chosen, guard_s) for guard_s in tightest_first)]
-    found = _compared(request, site, site.early, windows, those, engine)
+    found = _compared(request, site, bench, those)
     today = site.today.label
     good = [label for label in every if taken(found, {today: today, label: label}) == label]
     rows = [
@@ -162,45 +138,34 @@ def _guard(
     return every[taken(found, {label: label for label in good})] if good else None, rows
 
 
-def later_stage(
-    request: AdviseRequest, site: Site, kept: Kept, engine: Engine | None, progress: Progress
-) -> Object:
+def later_stage(request: AdviseRequest, site: Site, kept: Kept, progress: Progress) -> Object:
     """Returns what the choice does on the later days, which nothing has looked at before, and writes two runs."""
     days, choice = site.days, kept.results["choice"]
-    windows = choose_windows(
-        days.jobs,
-        count=WINDOWS,
-        length=days.length,
-        warmup=days.warmup,
-        part=days.later,
-        seed=request.seed,
-        log=site.log.workload.name,
-    )
+    bench = site.days.later_bench(site.log, request.threads)
+    windows = bench.parts[0].windows
     those = contenders(site, kept)
     chosen = those[choice["chosen"]]
     advised = guarded(chosen, choice["guard_s"])
-    every = list(dict.fromkeys([*those.values(), advised]))
-    found = _compared(request, site, site.log, windows, every, engine, progress)
+    limits = {} if advised == site.today else {guard_s: guarded(chosen, guard_s) for guard_s in request.guards_s}
+    every = list(dict.fromkeys([*those.values(), advised, *limits.values()]))
+    found = _compared(request, site, bench, every, progress)
     today = site.today.label
     own, base = found.contenders[advised.label], found.contenders[today]
     waits = contrast(own.metrics[WAIT], base.metrics[WAIT], windows.block, seed=request.seed)
-    guards = () if advised == site.today else sweep_guards(
-        site.log, windows, chosen.scheduler, request.guards_s, found.metric, request.threads, engine
-    )
     result: dict[str, Any] = {
         "today": today,
         "advised": advised.label,
         "rung": choice["chosen"],
         "is_better": taken(found, {today: today, advised.label: advised.label}) == advised.label != today,
         "metric": found.metric,
-        "windows": _windows_object(found, windows),
+        "windows": _windows_object(found),
         "interval_note": found.interval_note,
         "contention_note": found.quiet_note,
-        "rows": _rows(found),
+        "rows": [found.row_object(one.label) for one in dict.fromkeys([*those.values(), advised])],
         "comparison": found.to_json(),
         "waits": waits.to_json(),
         "jobs_a_week": _jobs_a_week(site),
-        "guards": [one.to_json() for one in guards],
+        "guards": [{"guard_s": guard_s, **found.row_object(one.label)} for guard_s, one in limits.items()],
         "sentence": judge_contrast(advised.label, today, own.against[today], found.metric)[1],
     }
     runs = {"today": site.today, "advised": advised} if advised != site.today else {"today": site.today}
@@ -215,14 +180,10 @@ def _jobs_a_week(site: Site) -> float:
     return (site.days.jobs - site.days.early) / max(span_s, 1.0) * WEEK_S
 
 
-def _windows_object(found: Comparison, windows: Windows) -> Object:
-    return {
-        "count": len(windows),
-        "length": windows.length,
-        "warmup": windows.warmup,
-        "blocks": found.blocks,
-        "first": windows.first.tolist(),
-    }
+def _windows_object(found: Comparison) -> Object:
+    """Returns in how many parts days were measured that were simulated as one stretch."""
+    windows = found.windows
+    return {"count": len(windows), "length": windows.length, "first": windows.first.tolist()}
 
 
 def _rows(found: Comparison) -> list[Object]:

@@ -20,7 +20,15 @@ STAGES: Final = (
 """The stages in their order. Each is a file ``NAME.json``: what it rests on, and what it came to."""
 FILES: Final = (
     *(f"{name}.json" for name in STAGES),
-    *("cluster.toml", "site-policy.toml", "tuned.toml", "advised.toml", "operate.toml", "first-days.parquet", "report.html"),
+    *(
+        "cluster.toml",
+        "site-policy.toml",
+        "tuned.toml",
+        "advised.toml",
+        "operate.toml",
+        "first-days.parquet",
+        "report.html",
+    ),
     *("learned", "runs", ".training"),
 )
 """All that the folder holds."""
@@ -75,10 +83,18 @@ class Kept:
         except OSError as error:
             raise InputError(f"--out {self.folder}: cannot be used ({error.strerror}); give another folder") from None
         if others := sorted(held - {*FILES, LOCK}):
-            raise InputError(f"--out {self.folder}: holds {others[0]}, which is no part of an advice; give another folder")
+            raise InputError(
+                f"--out {self.folder}: holds {others[0]}, which is no part of an advice; give another folder"
+            )
 
     def stage(
-        self, name: str, inputs: Object, make: Callable[[], Object], *, rests_on: Sequence[str] = (), files: Sequence[str] = ()
+        self,
+        name: str,
+        inputs: Object,
+        make: Callable[[], Object],
+        *,
+        rests_on: Sequence[str] = (),
+        files: Sequence[str] = (),
     ) -> Object:
         """Returns what a stage came to: what is kept if it rests on the same, or else what is made now, and kept.
 

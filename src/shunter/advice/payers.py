@@ -83,7 +83,9 @@ def who_pays(ran: Mapping[str, Ran]) -> Object | None:
     return {
         "jobs": before.height,
         "longest_s": {"today": _most(before), "advised": _most(after)},
-        "longer_share": float((after["wait_s"] > before["wait_s"]).mean() or 0.0) if before.height == after.height else None,
+        "longer_share": float((after["wait_s"] > before["wait_s"]).mean() or 0.0)
+        if before.height == after.height
+        else None,
         "size_of": used_resources(ran["today"].run.log.workload, ran["today"].run.log.cluster)[0].name,
         "sizes": sizes.drop("order").to_dicts(),
         "users": known.height,

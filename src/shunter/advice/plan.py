@@ -5,20 +5,30 @@ The first half of the jobs is there to search in, the next fifth to choose on, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from shunter.comparison.statistics import LEAST_BLOCKS
+from shunter.comparison.stretches import stretched
 from shunter.model.windows import MOST_BLOCKS
 from shunter.tuning.choosing import HELD_BACK
+
+if TYPE_CHECKING:
+    from shunter.comparison.bench import Bench
+    from shunter.model.log import Log
 
 FIRST_DAYS: Final = 0.5
 """The part of the jobs, from the first on, in which policies are compared, tuned and trained."""
 LATER_DAYS: Final = 0.7
 """From this part of the jobs on, nothing is looked at until the choice is fixed."""
-LONGEST_WINDOW, SHORTEST_WINDOW = 1024, 32
-WARMUP_LEAST: Final = 256
-LEAST_JOBS: Final = round(LEAST_BLOCKS * SHORTEST_WINDOW / (LATER_DAYS - FIRST_DAYS))
+SHORTEST_PART: Final = 32
+LONGEST_STRETCH: Final = 50_000
+"""Of longer days only so many jobs are judged on: more would take too long on large machines."""
+LONGEST_WINDOW: Final = 4_096
+WARMUP_LEAST, WARMUP_MOST = 256, 2_048
+STRETCHES, PARTS_OF_EACH = 4, 3
+"""The first days are simulated in so many stretches, which cores share, and each is measured in so many parts."""
+LEAST_JOBS: Final = round(LEAST_BLOCKS * SHORTEST_PART / (LATER_DAYS - FIRST_DAYS))
 """In a shorter log the days to choose on have no room for enough windows to be sure of anything."""
 
 
@@ -26,18 +36,20 @@ LEAST_JOBS: Final = round(LEAST_BLOCKS * SHORTEST_WINDOW / (LATER_DAYS - FIRST_D
 class Effort:
     """How much is searched."""
 
+    jobs: int
+    """On so many jobs of the first days, at most, classics are compared."""
     windows: int
-    """Of the first days."""
+    """In so many windows of the first days a score is tuned."""
     generations: int
     population: int
     steps: int
     """How many decisions a network learns from; 0: none is trained."""
 
 
-QUICK: Final = Effort(windows=12, generations=8, population=12, steps=0)
+QUICK: Final = Effort(jobs=20_000, windows=12, generations=12, population=16, steps=0)
 """About a minute."""
-SHORT: Final = Effort(windows=20, generations=10, population=16, steps=0)
-USUAL: Final = Effort(windows=40, generations=30, population=32, steps=0)
+SHORT: Final = Effort(jobs=20_000, windows=16, generations=16, population=24, steps=0)
+USUAL: Final = Effort(jobs=50_000, windows=20, generations=30, population=32, steps=0)
 USUAL_FROM_S: Final = 240.0
 """With less time the search is a short one."""
 TRAINING_SHARE, STEPS_A_SECOND = 0.5, 8_000.0
@@ -51,29 +63,30 @@ def effort_for(budget_s: float) -> Effort:
     """Returns how much can be searched in some time."""
     kind = USUAL if budget_s >= USUAL_FROM_S else SHORT
     steps = int(TRAINING_SHARE * budget_s * STEPS_A_SECOND)
-    return Effort(kind.windows, kind.generations, kind.population, steps if steps >= LEAST_STEPS else 0)
+    return replace(kind, steps=steps if steps >= LEAST_STEPS else 0)
 
 
 @dataclass(frozen=True)
 class Days:
-    """The days of one log, by the places of its jobs, and the windows in them."""
+    """The days of one log, by the places of its jobs."""
 
     jobs: int
     """Of the whole log."""
+    middle: int
+    """So many jobs are the first days."""
     early: int
     """So many jobs lie before the later days."""
-    length: int
-    """How many jobs of each window are measured."""
+    window: int
+    """How many jobs each window has in which a score is tuned."""
     warmup: int
-    """How many jobs before it are simulated too."""
+    """How many jobs before a stretch or a window are simulated too, so that it does not begin on an empty machine."""
 
     @staticmethod
     def of(jobs: int) -> Days:
         """Returns the days of a log with so many jobs."""
-        # As many windows have room in the days to choose on as there are blocks to draw from.
-        length = int((LATER_DAYS - FIRST_DAYS) * jobs) // MOST_BLOCKS
-        length = min(max(length, SHORTEST_WINDOW), LONGEST_WINDOW)
-        return Days(jobs, round(LATER_DAYS * jobs), length, min(max(length // 2, WARMUP_LEAST), jobs // 10))
+        window = min(int(FIRST_DAYS * jobs) // 10, LONGEST_WINDOW)
+        warmup = min(max(window // 2, WARMUP_LEAST), WARMUP_MOST, jobs // 10)
+        return Days(jobs, round(FIRST_DAYS * jobs), round(LATER_DAYS * jobs), window, warmup)
 
     @property
     def is_enough(self) -> bool:
@@ -83,19 +96,34 @@ class Days:
     @property
     def first(self) -> tuple[float, float]:
         """The first days, as fractions of the early jobs."""
-        return (0.0, FIRST_DAYS / LATER_DAYS)
+        return (0.0, self.middle / self.early)
 
     @property
     def choosing(self) -> tuple[float, float]:
         """The days on which the choice is made, as fractions of the early jobs."""
-        return (FIRST_DAYS / LATER_DAYS, 1.0)
+        return (self.middle / self.early, 1.0)
 
     @property
     def learned_from(self) -> tuple[float, float]:
         """The part of the first days that a network learns from; the best of its training is found on the rest."""
-        return (0.0, (1 - HELD_BACK) * FIRST_DAYS / LATER_DAYS)
+        return (0.0, (1 - HELD_BACK) * self.middle / self.early)
 
-    @property
-    def later(self) -> tuple[float, float]:
-        """The later days, as fractions of all jobs."""
-        return (self.early / self.jobs, 1.0)
+    def first_bench(self, log: Log, most: int, threads: int) -> Bench:
+        """Returns a bench on the last of the first days, so many jobs at most."""
+        first = max(0, self.middle - most)
+        return stretched(
+            log, first, self.middle, stretches=STRETCHES, parts=PARTS_OF_EACH, warmup=self.warmup, threads=threads
+        )
+
+    def choosing_bench(self, log: Log, threads: int) -> Bench:
+        """Returns a bench on the days on which the choice is made, as one stretch."""
+        return self._judging(log, self.middle, self.early, threads)
+
+    def later_bench(self, log: Log, threads: int) -> Bench:
+        """Returns a bench on the later days, as one stretch."""
+        return self._judging(log, self.early, self.jobs, threads)
+
+    def _judging(self, log: Log, first: int, end: int, threads: int) -> Bench:
+        end = min(end, first + LONGEST_STRETCH)
+        parts = max(1, min(MOST_BLOCKS, (end - first) // SHORTEST_PART))
+        return stretched(log, first, end, stretches=1, parts=parts, warmup=self.warmup, threads=threads)

@@ -52,6 +52,8 @@ class AdviseRequest:
     placements: tuple[str, ...] = ()
     """Other placements to try; none: those that suit the cluster."""
     allow_preemption: bool = False
+    anyway: bool = False
+    """Whether to go on although the simulation does not explain the log."""
     effort: Effort = field(default_factory=lambda: effort_for(600.0))
     budget_s: float = 600.0
     seed: int = 0

@@ -17,7 +17,6 @@ from shunter.comparison.marks import RESTART_S, TRUE_PLANS, TRUE_TIMES
 from shunter.errors import InputError
 from shunter.files import parse_json, write_file
 from shunter.metrics.run_folder import to_json_text
-from shunter.model.windows import choose_windows
 from shunter.policies.scheduler import FIRST_FIT
 from shunter.tuning.request import TuneRequest
 from shunter.tuning.tune import write_policy
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from shunter.agents.training.trainer import Progress as TrainerProgress
     from shunter.comparison.comparison import Scored
     from shunter.engines.base import Engine
-    from shunter.model.windows import Windows
 
 TUNED_FILE, LEARNED_FOLDER, FIRST_DAYS_FILE = "tuned.toml", "learned", "first-days.parquet"
 PREEMPTING: Final = ("srtf", "las", "srsf", "gittins")
@@ -42,6 +40,8 @@ PLACEMENTS: Final = {True: ("pack", "best-fit", "fgd"), False: ("pack", "best-fi
 """The placements that are tried on a machine of several nodes, by whether jobs have GPUs."""
 ORACLES: Final = (TRUE_TIMES, TRUE_PLANS)
 """Whoever bears one of these marks is never advised: it knows what no scheduler knows."""
+EPISODE, VALIDATED = 512, 1024
+"""How many jobs an episode has, and a window in which the best of a training is found."""
 SMALL_NETWORK: Final = "quick"
 """The preset that networks are trained by."""
 
@@ -51,30 +51,17 @@ def knows_too_much(one: Scored) -> bool:
     return any(mark in ORACLES for mark in one.marks)
 
 
-def first_windows(request: AdviseRequest, site: Site) -> Windows:
-    """Returns the windows of the first days."""
-    days = site.days
-    return choose_windows(
-        days.early,
-        count=request.effort.windows,
-        length=days.length,
-        warmup=days.warmup,
-        part=days.first,
-        seed=request.seed,
-        log=site.early.workload.name,
-    )
-
-
-def comparison_stage(request: AdviseRequest, site: Site, engine: Engine | None, progress: Progress) -> Object:
+def comparison_stage(request: AdviseRequest, site: Site, progress: Progress) -> Object:
     """Returns what ``shunter compare --json`` prints of the first days, and which classic is the best there."""
-    windows, metric, where = first_windows(request, site), request.objective.metric, _where(request, engine)
+    bench, metric = site.days.first_bench(site.early, request.effort.jobs, request.threads), request.objective.metric
+    windows = bench.parts[0].windows
     combinations = _classics(request, site)
     every = list(dict.fromkeys([site.today, *combinations]))
-    runs = run_combinations(site.early, every, windows, metric, progress=progress, **where)
+    runs = run_combinations(site.early, every, windows, metric, progress=progress, bench=bench)
     ordered = best_first(runs.values(), windows.block, metric)
     placed = _placed(request, site, [one.combination for one in ordered if not knows_too_much(one)][:PLACED])
     if placed:
-        runs |= run_combinations(site.early, placed, windows, metric, **where)
+        runs |= run_combinations(site.early, placed, windows, metric, bench=bench)
         ordered = best_first(runs.values(), windows.block, metric)
     today = runs[site.today].label
     comparison = Comparison.of(
@@ -134,7 +121,11 @@ def _placed(request: AdviseRequest, site: Site, best: Sequence[Combination]) -> 
 
 
 def tuning_stage(
-    request: AdviseRequest, site: Site, kept: Kept, engine: Engine | None, stage: Callable[[str], AbstractContextManager[Progress]]
+    request: AdviseRequest,
+    site: Site,
+    kept: Kept,
+    engine: Engine | None,
+    stage: Callable[[str], AbstractContextManager[Progress]],
 ) -> Object:
     """Tunes a score on the first days alone, writes it, and returns what was found."""
     out, days = kept.path(TUNED_FILE), site.days
@@ -150,7 +141,7 @@ def tuning_stage(
         train=days.first,
         report=f"{low!r}:{high!r}",
         windows=effort.windows,
-        length=days.length,
+        length=days.window,
         warmup=days.warmup,
         generations=effort.generations,
         population=effort.population,
@@ -263,13 +254,15 @@ def _sections(request: AdviseRequest, site: Site, kept: Kept) -> dict[str, dict[
             "workload": [str(kept.path(FIRST_DAYS_FILE))],
             "cluster": [str(kept.path("cluster.toml"))],
         },
-        "episodes": {"part": list(days.learned_from), "length": min(days.length, 512)},
+        "episodes": {"part": list(days.learned_from), "length": min(days.window, EPISODE)},
+        # Longer than episodes: whoever lets somebody wait for ever must be seen to.
         "validation": {
             "part": [days.learned_from[1], days.first[1]],
-            "length": min(days.length, 512),
-            "windows": 32,
+            "length": min(days.window, VALIDATED),
+            "warmup": days.warmup,
+            "windows": 16,
         },
-        "report": {"part": list(days.choosing), "length": min(days.length, 512)},
+        "report": {"part": list(days.choosing), "length": min(days.window, EPISODE)},
         "reward": {"reward": weights, "bounds": bounds or {"wait": 1.1}},
         "training": {
             "steps": request.effort.steps,
@@ -278,7 +271,3 @@ def _sections(request: AdviseRequest, site: Site, kept: Kept) -> dict[str, dict[
             "init": str(kept.path(TUNED_FILE)),
         },
     }
-
-
-def _where(request: AdviseRequest, engine: Engine | None) -> dict[str, Any]:
-    return {"threads": request.threads, "engine": engine}

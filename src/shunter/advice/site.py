@@ -75,7 +75,9 @@ def read_site(request: AdviseRequest, kept: Kept) -> Site:
     days = Days.of(len(log.workload))
     path = kept.path(CLUSTER_FILE)
     words = _cluster_words(request, origin, path)
-    log = replace(log, cluster_from=FROM_WORKLOAD if not words else "--cluster", cluster_word=words[-1] if words else None)
+    log = replace(
+        log, cluster_from=FROM_WORKLOAD if not words else "--cluster", cluster_word=words[-1] if words else None
+    )
     described = {"sha256": log.workload.content_sha256, "load": request.load, "cluster": log.cluster.content_sha256}
     kept.stage("log", described, lambda: _log_object(request, log, days, assumption))
     site_policy, today = _today(request, kept, log, machine)
@@ -84,7 +86,11 @@ def read_site(request: AdviseRequest, kept: Kept) -> Site:
     found |= {"reserve_by": ["--reserve-by", "estimate"] if shared.settings.reserve_by == "estimate" else []}
     inputs = found | {"cluster": log.cluster.content_sha256, "policy": _text_of(today)}
     kept.stage(
-        "cluster", inputs, lambda: _write_cluster(log.cluster, found, today, path), rests_on=["log"], files=[CLUSTER_FILE]
+        "cluster",
+        inputs,
+        lambda: _write_cluster(log.cluster, found, today, path),
+        rests_on=["log"],
+        files=[CLUSTER_FILE],
     )
     early = _early(log, days)
     return Site(log, early, days, _shared(request, log), today, words, _estimate(log))
@@ -106,7 +112,11 @@ def _cluster(
     if workload.cluster_spec is not None:
         return read_cluster(workload.cluster_spec), FROM_WORKLOAD, [f"As {workload.name} says."]
     cluster, notes = infer_cluster(workload)
-    return cluster, INFERRED, [*notes, "A machine that is never full looks smaller than it is: give --nodes to be sure."]
+    return (
+        cluster,
+        INFERRED,
+        [*notes, "A machine that is never full looks smaller than it is: give --nodes to be sure."],
+    )
 
 
 def _cluster_words(request: AdviseRequest, origin: str, path: Path) -> tuple[str, ...]:
@@ -163,9 +173,7 @@ def _estimate(log: Log) -> str:
     return "last-two" if _lacks_requests(log) and has_users else REQUESTED
 
 
-def _today(
-    request: AdviseRequest, kept: Kept, log: Log, machine: FoundCluster | None
-) -> tuple[str, Combination]:
+def _today(request: AdviseRequest, kept: Kept, log: Log, machine: FoundCluster | None) -> tuple[str, Combination]:
     """Returns what told how the site schedules, and what it runs."""
     shared, estimates = _shared(request, log), [_estimate(log)]
     if request.site is not None:
@@ -217,10 +225,10 @@ def _log_object(request: AdviseRequest, log: Log, days: Days, assumption: str | 
         "assumption": assumption,
         "days": {
             "early_jobs": days.early,
-            "first": [0, round(days.first[1] * days.early)],
-            "choosing": [round(days.choosing[0] * days.early), days.early],
+            "first": [0, days.middle],
+            "choosing": [days.middle, days.early],
             "later": [days.early, days.jobs],
-            "length": days.length,
+            "window": days.window,
             "warmup": days.warmup,
             "is_enough": days.is_enough,
             "least_jobs": LEAST_JOBS,
