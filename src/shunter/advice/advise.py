@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from shunter.advice.commands import ADVISED_FILE, OPERATE_FILE, next_steps, slurm_lines
 from shunter.advice.conclusion import CHANGE, NOT_BELIEVED, QUIET, TOO_SHORT, conclude, kind_of
-from shunter.advice.judging import LEARNED, TODAY, choice_stage, contenders, guarded, later_stage
+from shunter.advice.judging import LEARNED, choice_stage, contenders, guarded, later_stage
 from shunter.advice.kept import STAGES, Kept
 from shunter.advice.looking import IS_ENOUGH, calibration_stage, estimates_stage
 from shunter.advice.request import AdviseRequest
@@ -78,9 +78,9 @@ def advise(workload: str | Path | Sequence[str | Path], *, stage: Stage = _untol
     Args:
         workload: A file, a pattern, the files of one log, or a generator.
         stage: Surrounds each piece of the work, for those who show progress.
-        terms: ``out``, ``cluster``, ``nodes``, ``site``, ``objective``, ``bounds``, ``max_wait_s``, ``budget``, ``quick``,
-            ``allow_preemption``, ``anyway``, ``placement``, ``load``, ``format``, ``columns``, ``only``, ``strict``, ``seed``,
-            ``threads``, ``on``, ``fresh``: as ``shunter advise`` has them.
+        terms: ``out``, ``cluster``, ``nodes``, ``site``, ``objective``, ``bounds``, ``max_wait_s``, ``budget``,
+            ``quick``, ``allow_preemption``, ``anyway``, ``placement``, ``load``, ``format``, ``columns``, ``only``,
+            ``strict``, ``seed``, ``threads``, ``on``, ``fresh``: as ``shunter advise`` has them.
 
     Returns:
         The advice: ``headline``, ``conclusion``, ``stages``, ``page``, and ``to_json()``.
@@ -238,6 +238,3 @@ def _policy_text(one: Combination, site: Site) -> str:
 
 def _write(path: Path, text: str) -> None:
     write_file(path, lambda file: file.write(text.encode()))
-
-
-__all__ = ["TODAY", "Advice", "advise", "run_advice"]

@@ -94,7 +94,7 @@ def _reasons(found: Comparison, ladder: Mapping[str, str], chosen: str) -> list[
 def _compared(
     request: AdviseRequest, site: Site, bench: Bench, those: Sequence[Combination], progress: Progress | None = None
 ) -> Comparison:
-    """Returns what some ways to schedule do on some days, all held against each other, bounds against the site's own."""
+    """Returns what some ways to schedule do on some days, held against each other; bounds refer to the site's own."""
     (part,) = bench.parts
     log, windows = part.log, part.windows
     runs = run_combinations(log, those, windows, request.objective.metric, progress=progress, bench=bench)
@@ -140,7 +140,7 @@ def _guard(request: AdviseRequest, site: Site, bench: Bench, chosen: Combination
 
 def later_stage(request: AdviseRequest, site: Site, kept: Kept, progress: Progress) -> Object:
     """Returns what the choice does on the later days, which nothing has looked at before, and writes two runs."""
-    days, choice = site.days, kept.results["choice"]
+    choice = kept.results["choice"]
     bench = site.days.later_bench(site.log, request.threads)
     windows = bench.parts[0].windows
     those = contenders(site, kept)

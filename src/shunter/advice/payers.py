@@ -79,11 +79,11 @@ def who_pays(ran: Mapping[str, Ran]) -> Object | None:
     known = users.filter(pl.col("name").is_not_null() & (pl.col("jobs") > 0)).sort("lost_hours", descending=True)
     worse = known.filter(pl.col("after_s") > pl.col("before_s"))
     classes = [frame.with_columns(user=_size_class(frame["size"].to_numpy())) for frame in (before, after)]
-    sizes = _by(*classes, "user").sort("order")
+    sizes = _by(classes[0], classes[1], "user").sort("order")
     return {
         "jobs": before.height,
         "longest_s": {"today": _most(before), "advised": _most(after)},
-        "longer_share": float((after["wait_s"] > before["wait_s"]).mean() or 0.0)
+        "longer_share": int((after["wait_s"] > before["wait_s"]).sum()) / max(before.height, 1)
         if before.height == after.height
         else None,
         "size_of": used_resources(ran["today"].run.log.workload, ran["today"].run.log.cluster)[0].name,

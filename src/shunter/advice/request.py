@@ -19,6 +19,7 @@ from shunter.model.cluster import GENERATE
 from shunter.policies.catalog import PLACEMENTS, PYTHON_PLACEMENTS
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.tuning.guards import GUARDS_S
+from shunter.tuning.request import Guards
 from shunter.workloads.load import check_load
 
 BOUNDS: Final = ("mean-wait=1.1",)
@@ -70,7 +71,7 @@ class AdviseRequest:
         out: str | Path = "advice",
         objective: str = "bounded-slowdown",
         bounds: Sequence[str] | None = None,
-        max_wait_s: float | str | None | Sequence[float | str | None] = GUARDS_S,
+        max_wait_s: Guards = GUARDS_S,
         budget: str | float = USUAL_BUDGET,
         quick: bool = False,
         placement: str | Sequence[str] = (),
@@ -139,7 +140,7 @@ def _budget_s(budget: str | float) -> float:
     return seconds
 
 
-def _guards(given: float | str | None | Sequence[float | str | None]) -> tuple[float | None, ...]:
+def _guards(given: Guards) -> tuple[float | None, ...]:
     several = [given] if given is None or isinstance(given, str | float | int) else list(given)
     if not several:
         raise InputError("--max-wait is empty; give times such as 1d,3d, with commas between them, or off")

@@ -159,7 +159,7 @@ def _early(log: Log, days: Days) -> Log:
 def _shared(request: AdviseRequest, log: Log) -> Scheduler:
     """Returns what all ways to schedule share."""
     # Where run times stand in for requests, plans that go by requests would know the truth.
-    words = {"reserve_by": "estimate"} if _lacks_requests(log) else {}
+    words: dict[str, Any] = {"reserve_by": "estimate"} if _lacks_requests(log) else {}
     return resolve_scheduler(seed=request.seed, **words)
 
 
@@ -184,7 +184,7 @@ def _today(request: AdviseRequest, kept: Kept, log: Log, machine: FoundCluster |
     path.parent.mkdir(parents=True, exist_ok=True)
     text = machine.policy.to_toml(["The order of jobs that the site's own files tell."])
     write_file(path, lambda file: file.write(text.encode()))
-    scan = {} if machine.policy.scan_depth is None else {"scan_depth": machine.policy.scan_depth}
+    scan: dict[str, Any] = {} if machine.policy.scan_depth is None else {"scan_depth": machine.policy.scan_depth}
     return FROM_NODES, combine_like(str(path), shared.changed(**scan), estimates)[0]
 
 

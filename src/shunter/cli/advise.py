@@ -59,8 +59,8 @@ class AdviseArguments:
             parser=given_text,
             metavar="FILE",
             show_default="the log's header, or else what its jobs had in use",
-            help="A list of machines or of the site's rules, as 'shunter trace cluster' takes them: slurm.conf, 'scontrol "
-            "show node', lshosts ...; several times for several.",
+            help="A list of machines or of the site's rules, as 'shunter trace cluster' takes them: slurm.conf, "
+            "'scontrol show node', lshosts ...; several times for several.",
         ),
     ] = None
     cluster: ClusterOption = None
@@ -145,8 +145,8 @@ class AdviseArguments:
             "-o",
             parser=path,
             metavar="DIR",
-            help="Where the page, the policy and what each stage came to are kept. The same command goes on where it was "
-            "cut short.",
+            help="Where the page, the policy and what each stage came to are kept. The same command goes on where it "
+            "was cut short.",
         ),
     ] = Path("advice")
     fresh: Annotated[bool, Option("--fresh", help="Do every stage again, whatever the folder holds.")] = False
