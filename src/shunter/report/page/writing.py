@@ -29,8 +29,8 @@ STYLE, GANTT_SCRIPT, PAGE_SCRIPT = "page.css", "gantt.js", "page.js"
 PLOTLY: Final = "package_data/plotly.min.js"
 """In the package of Plotly."""
 MAP_STYLE: Final = re.compile(r'document\.getElementById\("([0-9a-f]{64})"\)')
-"""By which Plotly's script asks whether the styles of its maps are there. It adds them otherwise, which our rule forbids,
-and there are no maps here: an empty element of this name is what it finds."""
+"""By which Plotly's script asks whether the styles of its maps are there. It adds them otherwise, which our rule
+forbids; there are no maps here, so that it is to find an empty element of this name."""
 EMPTY_STYLE: Final = "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 """Plotly makes an empty element of styles and fills it by calls."""
 DASH: Final = "–"
