@@ -13,6 +13,7 @@ from shunter.advice.conclusion import CHANGE, NOT_BELIEVED, QUIET, TOO_SHORT, co
 from shunter.advice.judging import LEARNED, choice_stage, contenders, guarded, later_stage
 from shunter.advice.kept import STAGES, Kept
 from shunter.advice.looking import IS_ENOUGH, calibration_stage, estimates_stage
+from shunter.advice.page import write_advice_page
 from shunter.advice.request import AdviseRequest
 from shunter.advice.searching import LEARNED_FOLDER, TUNED_FILE, comparison_stage, training_stage, tuning_stage
 from shunter.advice.site import Site, read_site
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 Stage = Callable[[str], AbstractContextManager[Progress]]
 """Surrounds a piece of the work, which it is told in words, and gives what is told of the progress."""
-PAGE: str = "report.html"
 
 
 @contextmanager
@@ -107,7 +107,9 @@ def run_advice(request: AdviseRequest, stage: Stage = _untold) -> Advice:
         for name in STAGES:
             if name not in kept.results:
                 kept.path(f"{name}.json").unlink(missing_ok=True)
-        return Advice(request.out, dict(kept.results), tuple(kept.reused))
+        with stage("writing the page"):
+            page = write_advice_page(request.out)
+        return Advice(request.out, dict(kept.results), tuple(kept.reused), page)
 
 
 def _reach(request: AdviseRequest, site: Site, kept: Kept, engine: Engine | None, stage: Stage) -> str:

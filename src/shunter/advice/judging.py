@@ -10,11 +10,11 @@ from shunter.advice.payers import WEEK_S, run_object, who_pays
 from shunter.advice.searching import LEARNED_FOLDER, TUNED_FILE, knows_too_much
 from shunter.comparison.classics import Progress
 from shunter.comparison.combinations import Combination, combine
-from shunter.comparison.comparison import Comparison, run_combinations
+from shunter.comparison.comparison import Comparison, best_first, run_combinations
 from shunter.comparison.next_step import taken
 from shunter.comparison.report import WAIT, judge_contrast
 from shunter.comparison.statistics import contrast
-from shunter.metrics.labels import brief_seconds
+from shunter.report.tables import whole_time
 from shunter.policies.scheduler import resolve_scheduler
 
 if TYPE_CHECKING:
@@ -100,7 +100,9 @@ def _compared(
     runs = run_combinations(log, those, windows, request.objective.metric, progress=progress, bench=bench)
     # What the site runs is no candidate: whatever its simulation rests on, the others have to be better.
     runs[site.today] = replace(runs[site.today], marks=())
-    by_label: dict[str, Scored] = {one.label: runs[one] for one in those}
+    by_label: dict[str, Scored] = {
+        one.label: one for one in best_first(runs.values(), windows.block, request.objective.metric)
+    }
     return Comparison.of(
         by_label, log, windows, request.objective, site.today.label, None, request.seed, site.today.scheduler
     )
@@ -110,7 +112,7 @@ def guarded(one: Combination, guard_s: float | None) -> Combination:
     """Returns a way to schedule under a starvation guard; None: without one."""
     if guard_s is None:
         return one
-    return Combination(f"{one.label}, --max-wait {brief_seconds(guard_s)}", one.scheduler.changed(max_wait_s=guard_s))
+    return Combination(f"{one.label}, --max-wait {whole_time(guard_s)}", one.scheduler.changed(max_wait_s=guard_s))
 
 
 def _guard(request: AdviseRequest, site: Site, bench: Bench, chosen: Combination) -> tuple[float | None, list[Object]]:

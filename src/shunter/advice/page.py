@@ -1,0 +1,275 @@
+"""The page of an advice, made of what its stages have kept and nothing else: it can be made again from the folder."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from shunter.advice.conclusion import CHANGE, KEEP
+from shunter.advice.kept import read_stages
+from shunter.advice.looking import UNKNOWN
+from shunter.metrics.labels import brief_seconds, counted, percent
+from shunter.report.page.calibrations import calibration_sections
+from shunter.report.page.comparisons import comparison_sections
+from shunter.report.page.parts import (
+    BAD,
+    GOOD,
+    NOTE,
+    PLAIN,
+    Commands,
+    Details,
+    Fact,
+    Page,
+    Part,
+    Prose,
+    Section,
+    Summary,
+    Table,
+    Toned,
+)
+from shunter.report.page.provenance import provenance_section
+from shunter.report.page.words import ledger_table, metric_value, metric_words, ratio_cell
+from shunter.report.page.writing import write_page
+from shunter.report.tables import whole_time
+
+if TYPE_CHECKING:
+    from shunter.advice.kept import Object
+    from shunter.report.page.parts import Cell
+
+PAGE: Final = "report.html"
+SHOWN_CLASSICS: Final = 40
+TONES: Final = {CHANGE: GOOD, KEEP: PLAIN}
+RUNGS: Final = {
+    "today": "what the site runs today",
+    "classic": "the best classic of the first days",
+    "tuned": "what was tuned",
+    "learned": "what was trained",
+}
+
+
+def write_advice_page(folder: Path) -> Path:
+    """Writes the page of the advice in a folder, and returns where it is.
+
+    Raises:
+        InputError: The folder holds no advice that has ended.
+    """
+    path = folder / PAGE
+    write_page(path, advice_page(read_stages(folder)))
+    return path
+
+
+def advice_page(stages: dict[str, Object]) -> Page:
+    """Returns the page of an advice.
+
+    Args:
+        stages: What each stage came to, by name; those that were not reached are missing.
+    """
+    advice, log = stages["advice"], stages["log"]
+    return Page(f"What to run: {log['workload']}", "advice", _summary(advice), tuple(_sections(stages)))
+
+
+def _summary(advice: Object) -> Summary:
+    facts = tuple(Fact(one["label"], one["value"], one["note"], one["tone"]) for one in advice["facts"])
+    steps: list[Part] = []
+    for one in advice["next"]:
+        why = f"{one['why'][:1].upper()}{one['why'][1:]}"
+        steps.append(Commands(tuple(one["commands"]), why) if one["commands"] else Prose(f"{why}."))
+    return Summary(advice["headline"], tuple(advice["sentences"]), facts, tuple(steps), TONES.get(advice["kind"], NOTE))
+
+
+def _sections(stages: dict[str, Object]) -> Iterator[Section]:
+    if later := stages.get("later"):
+        yield from (one for one in comparison_sections(later["comparison"]) if one.key != "caveats")
+        if later["pays"]:
+            yield _payers(later["pays"])
+        if later["guards"]:
+            yield _limits(later, stages["choice"])
+    if choice := stages.get("choice"):
+        yield _choice(choice)
+    if comparison := stages.get("comparison"):
+        yield _first_days(stages, comparison)
+    yield from _believability(stages)
+    if estimates := stages.get("estimates"):
+        yield _estimates(estimates)
+    yield _log(stages["log"])
+    yield _machine(stages["cluster"])
+    yield _provenance(stages)
+
+
+def _payers(pays: Object) -> Section:
+    before, after = (pays["longest_s"][name] for name in ("today", "advised"))
+    longest = f"{brief_seconds(after)} instead of {brief_seconds(before)}"
+    lead = f"The longest wait is {longest}, over {pays['jobs']:,} later jobs."
+    if pays["users"]:
+        lead += f" Of {counted(pays['users'], 'user')} {pays['users_worse']:,} wait longer on average than before."
+    parts: list[Part] = [_waits_table(pays["sizes"], f"{pays['size_of']} of the job", "Mean waits by size")]
+    for name, caption in (("most_lost", "Users who lose most"), ("most_gained", "Users who gain most")):
+        if pays[name]:
+            parts.append(_waits_table(pays[name], "user", caption))
+    return Section("payers", "Which users and sizes pay", lead, tuple(parts))
+
+
+def _waits_table(rows: Sequence[Object], what: str, caption: str) -> Table:
+    def row(one: Object) -> tuple[Cell, ...]:
+        lost = one["lost_hours"]
+        tone = BAD if lost > 0 else GOOD if lost < 0 else PLAIN
+        waits = (brief_seconds(one["before_s"]), brief_seconds(one["after_s"]))
+        return (str(one["name"]), one["jobs"], *waits, Toned(f"{lost:+,.0f}", tone))
+
+    columns = (what, "jobs", "mean wait today", "as advised", "hours, all jobs")
+    return Table(columns, tuple(row(one) for one in rows), caption, right=(1, 2, 3, 4))
+
+
+def _limits(later: Object, choice: Object) -> Section:
+    rows = []
+    for one in later["guards"]:
+        limit = "none" if one["guard_s"] is None else whole_time(one["guard_s"])
+        taken = " (advised)" if one["guard_s"] == choice["guard_s"] else ""
+        ratio = ratio_cell(one["against"][later["today"]], higher=False)
+        waits = [metric_value(name, one[name]) for name in ("mean_wait_s", "max_wait_s")]
+        rows.append((f"{limit}{taken}", metric_value(later["metric"], one["mean"]), ratio, *waits))
+    lead = (
+        "A job that has waited so long goes before all others. The limit was chosen on the days before: the tightest, "
+        "unless a looser one is surely better. This is what each does on the later days."
+    )
+    columns = ("limit", metric_words(later["metric"]), f"ratio to {later['today']}", "mean wait", "longest wait")
+    return Section(
+        "limits", "What a limit on waits costs", lead, (Table(columns, tuple(rows), "", right=(1, 2, 3, 4)),)
+    )
+
+
+def _choice(choice: Object) -> Section:
+    by_label = {row["label"]: row for row in choice["rows"]}
+    today = choice["ladder"]["today"]
+    rows = []
+    for rung, label in choice["ladder"].items():
+        row = by_label[label]
+        bounds = ", ".join(f"{one['metric']} {one['ratio']:.3g} times" for one in row["bounds"])
+        waits = [metric_value(name, row[name]) for name in ("mean_wait_s", "max_wait_s")]
+        name = f"{label} (chosen)" if rung == choice["chosen"] else label
+        rows.append((RUNGS[rung], name, ratio_cell(row["against"][today], higher=False), *waits, bounds))
+    columns = ("what", "called", f"ratio to {today}", "mean wait", "longest wait", "bounds")
+    parts: list[Part] = [Table(columns, tuple(rows), "On the days to choose on", right=(2, 3, 4))]
+    parts += [Prose(f"{one}.") for one in choice["reasons"]]
+    parts += [Prose(f"{label} was left out: it {why}.", NOTE) for label, why in choice["left_out"].items()]
+    lead = (
+        "From the plainest to the most involved; one climbs only to what is surely better than all below it and keeps "
+        "the bounds. Nothing was fitted to these days."
+    )
+    return Section("choice", "How the choice was made", lead, tuple(parts))
+
+
+def _first_days(stages: dict[str, Object], comparison: Object) -> Section:
+    rows = [
+        (
+            row["label"],
+            metric_value(comparison["metric"], row["mean"]),
+            ratio_cell(row, higher=False),
+            metric_value("mean_wait_s", row["mean_wait_s"]),
+            metric_value("max_wait_s", row["max_wait_s"]),
+            " ".join(row["marks"]),
+        )
+        for row in comparison["combinations"][:SHOWN_CLASSICS]
+    ]
+    columns = (
+        *("called", metric_words(comparison["metric"]), f"ratio to {comparison['today']}"),
+        *("mean wait", "longest wait", "marks"),
+    )
+    parts: list[Part] = [Table(columns, tuple(rows), "The best on the first days", right=(1, 2, 3, 4))]
+    if tuning := stages.get("tuning"):
+        parts.append(Prose(_tuned_text(tuning)))
+    if training := stages.get("training"):
+        parts.append(Prose(_trained_text(training)))
+        parts += [Prose(one, NOTE) for one in training.get("notes", [])]
+    count = len(comparison["combinations"])
+    lead = f"{count:,} ways to schedule were compared. What was tuned and trained was judged on other days only."
+    return Section("first-days", "What was tried on the first days", lead, tuple(parts))
+
+
+def _tuned_text(tuning: Object) -> str:
+    if tuning["keeps_classic"]:
+        what = f"No score was better than a classic: {tuning['kind']}/{tuning['dispatch']}"
+        return f"{what} with the estimate {tuning['estimate']} was kept ({tuning['simulations']:,} windows simulated)."
+    weights = ", ".join(
+        f"{name} {value:.3g}" for name, value in tuning["parameters"].items() if isinstance(value, float)
+    )
+    what = f"The tuned score goes with {tuning['dispatch']} and the estimate {tuning['estimate']}"
+    return f"{what} ({tuning['simulations']:,} windows simulated): {weights}."
+
+
+def _trained_text(training: Object) -> str:
+    if training["skipped"] is not None:
+        return f"No network was trained: {training['skipped']}."
+    if not training["best_steps"]:
+        return f"Training for {training['steps']:,} steps found nothing better than what it began with."
+    return (
+        f"A network was trained for {training['steps']:,} steps; the best was found after {training['best_steps']:,}."
+    )
+
+
+def _believability(stages: dict[str, Object]) -> Iterator[Section]:
+    calibration = stages.get("calibration")
+    if calibration is None:
+        return
+    if calibration["verdict"] == UNKNOWN:
+        lead = "The log does not tell when jobs started, so that nothing can be held against it."
+        yield Section("believability", "Is it believable?", lead)
+    else:
+        yield from calibration_sections(calibration)
+
+
+def _estimates(estimates: Object) -> Section:
+    rows = []
+    for one in estimates["estimates"]:
+        quality = one.get("quality") or {}
+        known = [quality.get(name) for name in ("within_factor_two_share", "over_share", "wrong_order_rate")]
+        rows.append((str(one.get("name", one.get("estimate"))), *(percent(value) for value in known)))
+    columns = ("estimate", "within a factor of two", "too long", "pairs in the wrong order")
+    table = Table(columns, tuple(rows), "On the days to choose on", right=(1, 2, 3))
+    lead = "How well run times are known before jobs run: what an order by run times can rest on."
+    return Section(
+        "estimates", "Estimates of run times", lead, (table, *(Prose(str(one)) for one in estimates["notes"]))
+    )
+
+
+def _log(log: Object) -> Section:
+    told = log["percentiles"]
+    rows = []
+    for name in ("run_s", "requested_s", "logged_wait_s", "cores", "gpus"):
+        if told.get(name):
+            show = brief_seconds if name.endswith("_s") else lambda value: f"{value:,.3g}"
+            rows.append((metric_words(name), *(show(told[name][one]) for one in ("p50", "mean", "p95", "max"))))
+    days = log["days"]
+    parts: list[Part] = [Table(("what", "median", "mean", "95 %", "most"), tuple(rows), "Jobs", right=(1, 2, 3, 4))]
+    if log["assumption"]:
+        parts.insert(0, Prose(log["assumption"], NOTE))
+    if log["ledger"]:
+        parts.append(ledger_table(log["ledger"]))
+    span = f"{log['jobs']:,} jobs in {brief_seconds(log['span_s'])}"
+    load = "" if log["offered_load"] is None else f", an offered load of {percent(log['offered_load'])}"
+    lead = (
+        f"{span}{load}. Jobs up to {days['first'][1]:,} are the first days, up to {days['early_jobs']:,} the days to "
+        "choose on, and the rest the later days."
+    )
+    return Section("log", "The log", lead, tuple(parts))
+
+
+def _machine(cluster: Object) -> Section:
+    machine, site = cluster["cluster"], cluster["site"]
+    gpus = f", {machine['gpus']:,.15g} GPUs" if machine["gpus"] else ""
+    size = f"{counted(machine['nodes'], 'node')}, {machine['cores']:,.15g} cores{gpus}"
+    lead = f"{machine['name']}: {size}; told by {cluster['from']}."
+    notes = tuple(Prose(str(one)) for one in cluster["notes"])
+    today = Prose(f"The site is taken to run {site['label']} ({site['from']}): {shlex.join(site['options'])}")
+    return Section("machine", "The machine", lead, (today, *([Details("What is known of it", notes)] if notes else [])))
+
+
+def _provenance(stages: dict[str, Object]) -> Section:
+    log = stages["log"]
+    facts: dict[str, Any] = {"workload": {"name": log["workload"], "sha256": log["workload_sha256"]}}
+    if comparison := stages.get("comparison"):
+        facts |= {"shunter": comparison["version"], "seed": comparison["seed"]}
+    words = [*log["words"], *stages["cluster"]["words"]]
+    return provenance_section({"the advice": facts}, [shlex.join(["shunter", "advise", *words])])
