@@ -25,10 +25,10 @@ from shunter.comparison.comparison import Comparison, run_combinations
 from shunter.comparison.objective import Objective
 from shunter.comparison.report import judge_contrast
 from shunter.comparison.stretches import stretched
-from shunter.metrics.labels import short
 from shunter.model.log import Log
 from shunter.model.workload import Workload
 from shunter.policies.scheduler import Scheduler, resolve_scheduler
+from shunter.workloads.reading import read_log
 from shunter.workloads.write import write_table
 
 KEPT = 0.8
@@ -98,13 +98,11 @@ def main() -> None:
 
 def judged(case: Case, spec: str, folder: Path, *, quick: bool, budget: str) -> tuple[str, str, str]:
     """Returns what is advised on the first days of a log, and what that does on the days that were cut off."""
-    log = Log(_workload(case, spec), shunter.read_cluster(spec))
+    log = read_log(_workload(case, spec))
     kept = round(KEPT * len(log.workload))
     first = log.workload.derived("cut", jobs=log.workload.jobs.head(kept))
     write_table(first, folder / "log.parquet")
-    advice = shunter.advise(
-        folder / "log.parquet", cluster=spec, out=folder / "advice", site=case.site, quick=quick, budget=budget
-    )
+    advice = shunter.advise(folder / "log.parquet", out=folder / "advice", site=case.site, quick=quick, budget=budget)
     kind = str(advice.conclusion["kind"])
     if kind != "change":
         return kind, "", "same"

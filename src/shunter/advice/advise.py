@@ -15,7 +15,7 @@ from shunter.advice.kept import STAGES, Kept
 from shunter.advice.looking import IS_ENOUGH, calibration_stage, estimates_stage
 from shunter.advice.page import write_advice_page
 from shunter.advice.request import AdviseRequest
-from shunter.advice.searching import LEARNED_FOLDER, TUNED_FILE, comparison_stage, training_stage, tuning_stage
+from shunter.advice.searching import LEARNED_FOLDER, TUNED_FILE, comparison_stage, no_training, tuning_stage
 from shunter.advice.site import Site, read_site
 from shunter.comparison.classics import Progress
 from shunter.engines.choice import engine_on
@@ -173,14 +173,17 @@ def _search(request: AdviseRequest, site: Site, kept: Kept, engine: Engine | Non
         files=[TUNED_FILE],
     )
     key = kept.key("training", searched, [*below, "tuning"])
-    with stage("training a network") as progress:
-        kept.stage(
-            "training",
-            searched,
-            lambda: training_stage(request, site, kept, key, progress),
-            rests_on=[*below, "tuning"],
-            files=[f"{LEARNED_FOLDER}/best"],
-        )
+
+    def trained() -> Object:
+        if (reason := no_training(request, kept)) is not None:
+            return {"skipped": reason}
+        # Whoever trains nothing need not wait for PyTorch.
+        from shunter.advice.training import training_stage
+
+        with stage("training a network") as progress:
+            return training_stage(request, site, kept, key, progress)
+
+    kept.stage("training", searched, trained, rests_on=[*below, "tuning"], files=[f"{LEARNED_FOLDER}/best"])
 
 
 def _conclude(request: AdviseRequest, site: Site, kept: Kept, kind: str) -> None:

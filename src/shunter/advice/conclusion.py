@@ -62,8 +62,15 @@ def _keep(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
     if choice["chosen"] == TODAY:
         told = [f"Keep {today}: nothing that was tried is surely better than it on days that were held back."]
         return [*told, *(f"{one}." for one in choice["reasons"])], _today_facts(later)
-    told = [f"Keep {today}: {later['advised']} was better on the days to choose on, but not surely on later days."]
-    return [*told, f"On later days: {later['sentence']}."], _gains(stages)
+    broken = [one for one in _row(later, later["advised"])["bounds"] if not one["holds"]]
+    why = "broke a bound on later days" if broken else "is not surely better on later days"
+    told = [f"Keep {today}: {later['advised']} was better on the days to choose on, but {why}."]
+    told.append(f"On later days: {later['sentence']}.")
+    told += [
+        f"Its {_metric(one['metric'])} is {one['ratio']:.3g} times that of {today}; at most {one['factor']:g} was asked for."
+        for one in broken
+    ]
+    return told, _gains(stages)
 
 
 def _change(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:

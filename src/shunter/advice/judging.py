@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from shunter.advice.payers import WEEK_S, run_object, who_pays
 from shunter.advice.searching import LEARNED_FOLDER, TUNED_FILE, knows_too_much
@@ -12,10 +13,12 @@ from shunter.comparison.classics import Progress
 from shunter.comparison.combinations import Combination, combine
 from shunter.comparison.comparison import Comparison, best_first, run_combinations
 from shunter.comparison.next_step import taken
-from shunter.comparison.report import WAIT, judge_contrast
+from shunter.comparison.report import LONGEST, WAIT, judge_contrast, largest_known
 from shunter.comparison.statistics import contrast
-from shunter.report.tables import whole_time
+from shunter.metrics.table import higher_is_better
 from shunter.policies.scheduler import resolve_scheduler
+from shunter.report.tables import whole_time
+from shunter.tuning.guards import GUARDS_S
 
 if TYPE_CHECKING:
     from shunter.advice.kept import Kept, Object
@@ -25,27 +28,35 @@ if TYPE_CHECKING:
     from shunter.comparison.comparison import Scored
 
 TODAY, CLASSIC, TUNED, LEARNED = "today", "classic", "tuned", "learned"
-"""The rungs of the ladder: what the site runs, the best classic of the first days, what was tuned, what was trained."""
+"""The rungs of the ladder: what the site runs, the best classics of the first days, what was tuned and trained."""
+LIMIT_COST: Final = 1.1
+"""So many times as bad a limit on waits may make what is to become better."""
+DAY_S: Final = 86_400.0
 
 
 def contenders(site: Site, kept: Kept) -> dict[str, Combination]:
     """Returns who is left after the first days, by rung: the plainest first, each once."""
     comparison, tuning, training = (kept.results[name] for name in ("comparison", "tuning", "training"))
-    best = Combination(comparison["best"], resolve_scheduler(**comparison["best_words"]))
     file = str(kept.path(TUNED_FILE))
     words = {name: getattr(site.shared.settings, name) for name in ("reserve_by", "seed")}
     scheduler = resolve_scheduler(policy=file, estimate=file, **words)
-    found = {TODAY: site.today, CLASSIC: best, TUNED: Combination(tuned_label(tuning), scheduler)}
-    if tuning["keeps_classic"] and f"{tuning['kind']}/{tuning['dispatch']}" == best.label:
-        same_estimate = tuning["estimate"] == best.settings.estimate
-        if same_estimate:
-            del found[TUNED]
+    found = {TODAY: site.today}
+    best = [Combination(one["label"], resolve_scheduler(**one["words"])) for one in comparison["best"]]
+    # What the site has may be one of the best, under whatever name.
+    others = [one for one in best if one.settings != site.today.settings and one.label != site.today.label]
+    found |= {f"{CLASSIC} {number}": one for number, one in enumerate(others, start=1)}
+    if not _is_kept(tuning, best):
+        found[TUNED] = Combination(tuned_label(tuning), scheduler)
     if training["skipped"] is None and training["best_steps"]:
         (learned,) = combine([str(kept.path(LEARNED_FOLDER))], seed=site.shared.settings.seed).possible
         found[LEARNED] = replace(learned, label="the trained network")
-    if best.settings == site.today.settings:
-        del found[CLASSIC]
     return found
+
+
+def _is_kept(tuning: Object, best: Sequence[Combination]) -> bool:
+    """Returns whether tuning has kept a classic that is there anyway."""
+    kept = (f"{tuning['kind']}/{tuning['dispatch']}", tuning["estimate"])
+    return tuning["keeps_classic"] and kept in [(one.label, one.settings.estimate) for one in best]
 
 
 def tuned_label(tuning: Object) -> str:
@@ -62,7 +73,10 @@ def choice_stage(request: AdviseRequest, site: Site, kept: Kept, progress: Progr
     found = _compared(request, site, bench, list(those.values()), progress)
     ladder = {one.label: one.label for one in those.values() if not _is_barred(found, one, site)}
     chosen = next(rung for rung, one in those.items() if one.label == taken(found, ladder))
-    guard_s, guards = _guard(request, site, bench, those[chosen]) if chosen != TODAY else (None, [])
+    guard_s: float | None = None
+    guards: list[Object] = []
+    if chosen != TODAY:
+        guard_s, guards = _guard(request, site, bench, those[chosen], _guards_s(request, found))
     return {
         "windows": _windows_object(found),
         "rows": _rows(found),
@@ -115,29 +129,50 @@ def guarded(one: Combination, guard_s: float | None) -> Combination:
     return Combination(f"{one.label}, --max-wait {whole_time(guard_s)}", one.scheduler.changed(max_wait_s=guard_s))
 
 
-def _guard(request: AdviseRequest, site: Site, bench: Bench, chosen: Combination) -> tuple[float | None, list[Object]]:
-    """Returns the limit on waits to take: the tightest, unless a looser one is surely better.
+def _guards_s(request: AdviseRequest, found: Comparison) -> list[float | None]:
+    """Returns the limits to try: where nobody names any, also once and twice the longest wait that there is today."""
+    guards_s = list(request.guards_s)
+    if request.guards_s == GUARDS_S:
+        longest_s = largest_known(found.against.metrics[LONGEST]) or 0.0
+        days = math.ceil(longest_s / DAY_S)
+        guards_s += [times * days * DAY_S for times in (1, 2) if days]
+    return list(dict.fromkeys(guards_s))
 
-    Only limits count under which the choice stays surely better than what the site runs.
+
+def _guard(
+    request: AdviseRequest, site: Site, bench: Bench, chosen: Combination, guards_s: Sequence[float | None]
+) -> tuple[float | None, list[Object]]:
+    """Returns the limit on waits to take: the tightest that surely costs little; if there is none, the loosest.
+
+    It must cost little on the first days, too: on busier days a limit turns the queue into one by arrival.
     """
-    tightest_first = sorted(request.guards_s, key=lambda one: float("inf") if one is None else one)
-    every = {guarded(chosen, guard_s).label: guard_s for guard_s in tightest_first}
-    those = [site.today, *(guarded(chosen, guard_s) for guard_s in tightest_first)]
-    found = _compared(request, site, bench, those)
-    today = site.today.label
-    good = [label for label in every if taken(found, {today: today, label: label}) == label]
-    rows = [
-        {
-            "max_wait_s": guard_s,
-            "is_better": label in good,
-            **{name: found.row_object(label)[name] for name in ("mean", "geometric_mean", "mean_wait_s", "max_wait_s")},
-            "ratio": found.contenders[label].against[today].to_json(),
-        }
-        for label, guard_s in every.items()
-    ]
-    if len(every) == 1:
-        return tightest_first[0], rows
-    return every[taken(found, {label: label for label in good})] if good else None, rows
+    loosest_first = sorted(guards_s, key=lambda one: -math.inf if one is None else -one)
+    those = [guarded(chosen, guard_s) for guard_s in loosest_first]
+    found = _compared(request, site, bench, [site.today, *those])
+    loosest, *others = those
+    cheap = [one for one in others if _costs_little(found, one, loosest)]
+    if cheap:
+        first_bench = site.days.first_bench(site.early, request.effort.jobs, request.threads)
+        first = _compared(request, site, first_bench, [site.today, loosest, *cheap])
+        cheap = [one for one in cheap if _costs_little(first, one, loosest)]
+    rows = []
+    for one, guard_s in zip(those, loosest_first, strict=True):
+        told = {name: found.row_object(one.label)[name] for name in ("mean", "geometric_mean", WAIT, LONGEST)}
+        cost, gain = (
+            found.contenders[one.label].against[other].to_json() for other in (loosest.label, site.today.label)
+        )
+        rows.append({"guard_s": guard_s, "is_cheap": one in cheap, **told, "cost": cost, "ratio": gain})
+    return dict(zip(those, loosest_first, strict=True))[cheap[-1] if cheap else loosest], rows
+
+
+def _costs_little(found: Comparison, one: Combination, loosest: Combination) -> bool:
+    """Returns whether a limit has made a difference, and surely costs at most so much as `LIMIT_COST` says."""
+    cost = found.contenders[one.label].against[loosest.label]
+    # A limit that no job has reached may do anything on other days.
+    if cost.identical or cost.ratio_interval is None:
+        return False
+    low, high = cost.ratio_interval
+    return low >= 1 / LIMIT_COST if higher_is_better(found.metric) else high <= LIMIT_COST
 
 
 def later_stage(request: AdviseRequest, site: Site, kept: Kept, progress: Progress) -> Object:
@@ -148,7 +183,9 @@ def later_stage(request: AdviseRequest, site: Site, kept: Kept, progress: Progre
     those = contenders(site, kept)
     chosen = those[choice["chosen"]]
     advised = guarded(chosen, choice["guard_s"])
-    limits = {} if advised == site.today else {guard_s: guarded(chosen, guard_s) for guard_s in request.guards_s}
+    limits = (
+        {} if advised == site.today else {one["guard_s"]: guarded(chosen, one["guard_s"]) for one in choice["guards"]}
+    )
     every = list(dict.fromkeys([*those.values(), advised, *limits.values()]))
     found = _compared(request, site, bench, every, progress)
     today = site.today.label

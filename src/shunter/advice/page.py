@@ -43,7 +43,7 @@ SHOWN_CLASSICS: Final = 40
 TONES: Final = {CHANGE: GOOD, KEEP: PLAIN}
 RUNGS: Final = {
     "today": "what the site runs today",
-    "classic": "the best classic of the first days",
+    "classic": "a best classic of the first days",
     "tuned": "what was tuned",
     "learned": "what was trained",
 }
@@ -123,7 +123,7 @@ def _waits_table(rows: Sequence[Object], what: str, caption: str) -> Table:
 
 
 def _limits(later: Object, choice: Object) -> Section:
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for one in later["guards"]:
         limit = "none" if one["guard_s"] is None else whole_time(one["guard_s"])
         taken = " (advised)" if one["guard_s"] == choice["guard_s"] else ""
@@ -131,8 +131,8 @@ def _limits(later: Object, choice: Object) -> Section:
         waits = [metric_value(name, one[name]) for name in ("mean_wait_s", "max_wait_s")]
         rows.append((f"{limit}{taken}", metric_value(later["metric"], one["mean"]), ratio, *waits))
     lead = (
-        "A job that has waited so long goes before all others. The limit was chosen on the days before: the tightest, "
-        "unless a looser one is surely better. This is what each does on the later days."
+        "A job that has waited so long goes before all others. On the days before, the tightest limit was chosen that "
+        "made a difference and surely cost at most a tenth. This is what each does on the later days."
     )
     columns = ("limit", metric_words(later["metric"]), f"ratio to {later['today']}", "mean wait", "longest wait")
     return Section(
@@ -143,13 +143,15 @@ def _limits(later: Object, choice: Object) -> Section:
 def _choice(choice: Object) -> Section:
     by_label = {row["label"]: row for row in choice["rows"]}
     today = choice["ladder"]["today"]
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for rung, label in choice["ladder"].items():
         row = by_label[label]
         bounds = ", ".join(f"{one['metric']} {one['ratio']:.3g} times" for one in row["bounds"])
         waits = [metric_value(name, row[name]) for name in ("mean_wait_s", "max_wait_s")]
         name = f"{label} (chosen)" if rung == choice["chosen"] else label
-        rows.append((RUNGS[rung], name, ratio_cell(row["against"][today], higher=False), *waits, bounds))
+        rows.append(
+            (RUNGS[rung.partition(" ")[0]], name, ratio_cell(row["against"][today], higher=False), *waits, bounds)
+        )
     columns = ("what", "called", f"ratio to {today}", "mean wait", "longest wait", "bounds")
     parts: list[Part] = [Table(columns, tuple(rows), "On the days to choose on", right=(2, 3, 4))]
     parts += [Prose(f"{one}.") for one in choice["reasons"]]

@@ -1,36 +1,29 @@
-"""What is searched in the first days: the classics under all rules, a tuned score, a trained network."""
+"""What is searched in the first days: the classics under all rules and placements, and a tuned score."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from shunter.advice.plan import QUICK
-from shunter.agents.training.request import TrainRequest
-from shunter.agents.training.train import Watcher, run_request
-from shunter.agents.training.validation import METRICS as REWARDS
 from shunter.comparison.classics import DISPATCHES, Progress
 from shunter.comparison.combinations import ALL, Combination, combine
 from shunter.comparison.comparison import Comparison, best_first, run_combinations
 from shunter.comparison.marks import RESTART_S, TRUE_PLANS, TRUE_TIMES
 from shunter.errors import InputError
-from shunter.files import parse_json, write_file
-from shunter.metrics.run_folder import to_json_text
 from shunter.policies.scheduler import FIRST_FIT
 from shunter.tuning.request import TuneRequest
 from shunter.tuning.tune import write_policy
-from shunter.workloads.write import write_table
 
 if TYPE_CHECKING:
     from shunter.advice.kept import Kept, Object
     from shunter.advice.request import AdviseRequest
     from shunter.advice.site import Site
-    from shunter.agents.training.trainer import Progress as TrainerProgress
     from shunter.comparison.comparison import Scored
     from shunter.engines.base import Engine
 
-TUNED_FILE, LEARNED_FOLDER, FIRST_DAYS_FILE = "tuned.toml", "learned", "first-days.parquet"
+TUNED_FILE, LEARNED_FOLDER = "tuned.toml", "learned"
 PREEMPTING: Final = ("srtf", "las", "srsf", "gittins")
 MIN_RUN_S: Final = 300.0
 """A job that was started is left alone for so long, where jobs may be stopped."""
@@ -40,10 +33,6 @@ PLACEMENTS: Final = {True: ("pack", "best-fit", "fgd"), False: ("pack", "best-fi
 """The placements that are tried on a machine of several nodes, by whether jobs have GPUs."""
 ORACLES: Final = (TRUE_TIMES, TRUE_PLANS)
 """Whoever bears one of these marks is never advised: it knows what no scheduler knows."""
-EPISODE, VALIDATED = 512, 1024
-"""How many jobs an episode has, and a window in which the best of a training is found."""
-SMALL_NETWORK: Final = "quick"
-"""The preset that networks are trained by."""
 
 
 def knows_too_much(one: Scored) -> bool:
@@ -74,17 +63,20 @@ def comparison_stage(request: AdviseRequest, site: Site, progress: Progress) -> 
         request.seed,
         site.today.scheduler,
     )
-    best = _best(comparison, today)
-    options = comparison.contenders[best].combination.settings
-    return comparison.to_json() | {"best": best, "best_words": options.words(), "today": today}
+    return comparison.to_json() | {"best": _best(comparison), "today": today}
 
 
-def _best(comparison: Comparison, today: str) -> str:
-    """Returns the best classic that a scheduler could run and that keeps the bounds; what the site has if none does."""
+def _best(comparison: Comparison) -> list[Object]:
+    """Returns the best classic under each dispatch rule, of those that a scheduler could run and that keep the bounds.
+
+    One that starves large jobs may look best and break a bound on other days; then that of another rule is there.
+    """
+    found: dict[str, Object] = {}
     for one in comparison.scored:
+        words = one.combination.settings.words()
         if not knows_too_much(one) and all(held.holds for held in one.held):
-            return one.label
-    return today
+            found.setdefault(words["dispatch"], {"label": one.label, "words": words})
+    return list(found.values())
 
 
 def _classics(request: AdviseRequest, site: Site) -> tuple[Combination, ...]:
@@ -169,70 +161,7 @@ def tuning_stage(
     }
 
 
-class _Watching(Watcher):
-    """Shows how far a training is, and keeps its notes."""
-
-    def __init__(self, progress: Progress) -> None:
-        self.notes: list[str] = []
-        self._progress = progress
-
-    def note(self, text: str) -> None:
-        """Keeps a note."""
-        self.notes.append(text)
-
-    def training(self, chosen: Sequence[Combination]) -> AbstractContextManager[Callable[[TrainerProgress], None]]:
-        """Tells after each update how many steps are done."""
-        from contextlib import nullcontext
-
-        return nullcontext(lambda now: self._progress(now.steps, now.total_steps))
-
-
-def training_stage(request: AdviseRequest, site: Site, kept: Kept, key: str, progress: Progress) -> Object:
-    """Trains a network on the first days, from what was tuned on; it goes on where an earlier run was cut short.
-
-    Args:
-        request: What is asked for.
-        site: What is advised on.
-        kept: The folder.
-        key: Of this stage: a training that was begun for another one begins anew.
-        progress: Called with how many steps are done, and of how many.
-    """
-    if (reason := _no_training(request, kept)) is not None:
-        return {"skipped": reason}
-    marker, folder = kept.path(TRAINING_MARKER), kept.path(LEARNED_FOLDER)
-    is_begun = not kept.fresh and marker.is_file() and parse_json(marker.read_bytes(), str(marker)) == key
-    write_table(site.early.workload, kept.path(FIRST_DAYS_FILE))
-    write_file(marker, lambda file: file.write(to_json_text(key).encode()))
-    watcher = _Watching(progress)
-    asked = TrainRequest(
-        changes=_sections(request, site, kept), preset=SMALL_NETWORK, out=folder, resume=is_begun, force=not is_begun
-    )
-    if is_begun and asked.has_run(folder):
-        # A run goes on by its own file.
-        asked = TrainRequest(changes={}, out=folder, resume=True)
-    try:
-        training = run_request(asked, watcher, judge=False)
-    except InputError as error:
-        return {"skipped": f"nothing could be trained from what was tuned: {error}"}
-    if training.is_interrupted:
-        raise KeyboardInterrupt
-    outcome = training.outcome
-    return {
-        "skipped": None,
-        "chosen": [one.label for one in training.chosen],
-        "steps": outcome.steps,
-        "best_steps": outcome.best_steps,
-        "best": outcome.best,
-        "reason": outcome.reason,
-        "notes": watcher.notes,
-    }
-
-
-TRAINING_MARKER: Final = ".training"
-"""The file that says for which stage a training was begun."""
-
-
-def _no_training(request: AdviseRequest, kept: Kept) -> str | None:
+def no_training(request: AdviseRequest, kept: Kept) -> str | None:
     """Returns why nothing is trained; None: there is time."""
     if not request.effort.steps:
         return "there is no time for it (--budget)"
@@ -240,34 +169,3 @@ def _no_training(request: AdviseRequest, kept: Kept) -> str | None:
     if spent_s > request.budget_s:
         return f"comparing and tuning took more than --budget ({request.budget_s:g} s) already"
     return None
-
-
-def _sections(request: AdviseRequest, site: Site, kept: Kept) -> dict[str, dict[str, Any]]:
-    """Returns what the training file says beside its preset."""
-    days, objective = site.days, request.objective
-    by_metric = {metric: name for name, metric in REWARDS.items()}
-    reward = by_metric.get(objective.metric, "bounded_slowdown")
-    bounds = {by_metric[one.metric]: one.factor for one in objective.bounds if one.metric in by_metric}
-    weights = {reward: 1.0} | ({"wait": 0.4} if reward != "wait" else {})
-    return {
-        "data": {
-            "workload": [str(kept.path(FIRST_DAYS_FILE))],
-            "cluster": [str(kept.path("cluster.toml"))],
-        },
-        "episodes": {"part": list(days.learned_from), "length": min(days.window, EPISODE)},
-        # Longer than episodes: whoever lets somebody wait for ever must be seen to.
-        "validation": {
-            "part": [days.learned_from[1], days.first[1]],
-            "length": min(days.window, VALIDATED),
-            "warmup": days.warmup,
-            "windows": 16,
-        },
-        "report": {"part": list(days.choosing), "length": min(days.window, EPISODE)},
-        "reward": {"reward": weights, "bounds": bounds or {"wait": 1.1}},
-        "training": {
-            "steps": request.effort.steps,
-            "seed": request.seed,
-            "threads": request.threads,
-            "init": str(kept.path(TUNED_FILE)),
-        },
-    }

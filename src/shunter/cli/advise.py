@@ -99,9 +99,10 @@ class AdviseArguments:
             "--max-wait",
             parser=guards,
             metavar=f"{TIME},...",
-            show_default="off,7d,3d,1d,12h",
+            show_default="off, 7d, 3d, 1d, 12h, once and twice the longest wait of today",
             help="Starvation guards to choose from: a job that has waited so long goes before all others. The tightest "
-            "is taken, unless a looser one is surely better. One value is taken as it is.",
+            "is taken that makes a difference and surely costs at most a tenth; else the loosest. One value is "
+            "taken as it is.",
         ),
     ] = None
     placement: Annotated[
