@@ -16,7 +16,7 @@ from shunter.advice.looking import IS_ENOUGH, calibration_stage, estimates_stage
 from shunter.advice.page import write_advice_page
 from shunter.advice.request import AdviseRequest
 from shunter.advice.searching import LEARNED_FOLDER, TUNED_FILE, comparison_stage, no_training, tuning_stage
-from shunter.advice.site import Site, read_site
+from shunter.advice.site import Site, keep_site, read_files
 from shunter.comparison.classics import Progress
 from shunter.engines.choice import engine_on
 from shunter.errors import InputError
@@ -95,13 +95,14 @@ def run_advice(request: AdviseRequest, stage: Stage = _untold) -> Advice:
     """Goes through the stages until there is an advice, or a reason to give none."""
     kept = Kept(request.out, request.fresh)
     kept.check()
+    with stage(f"reading {request.files[0]}"):
+        told = read_files(request)
     try:
         request.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--out {request.out}: cannot be created ({error.strerror}); give another folder") from None
     with locked(request.out), engine_on(request.on, request.threads) as engine:
-        with stage(f"reading {request.files[0]}"):
-            site = read_site(request, kept)
+        site = keep_site(request, kept, told)
         kind = _reach(request, site, kept, engine, stage)
         _conclude(request, site, kept, kind)
         for name in STAGES:

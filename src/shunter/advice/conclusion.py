@@ -67,7 +67,7 @@ def _keep(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
     told = [f"Keep {today}: {later['advised']} was better on the days to choose on, but {why}."]
     told.append(f"On later days: {later['sentence']}.")
     told += [
-        f"Its {_metric(one['metric'])} is {one['ratio']:.3g} times that of {today}; at most {one['factor']:g} was asked for."
+        f"Its {_metric(one['metric'])} is {one['ratio']:.3g} times that of {today}, and not {one['factor']:g} at most."
         for one in broken
     ]
     return told, _gains(stages)
@@ -96,16 +96,17 @@ _SENTENCES: Final = {
 
 def _hours(later: Object, waits: Object) -> str:
     """Returns how many hours of waiting are saved or lost a week, over all jobs."""
-    a_week = later["jobs_a_week"]
-    value = waits["difference"] * a_week / HOUR_S
-    bounds = [waits[name] for name in ("difference_low", "difference_high")]
-    saved = value <= 0
-    interval = " (no interval: too few blocks)"
-    if None not in bounds:
-        low, high = sorted(abs(one) * (1 if (one <= 0) == saved else -1) * a_week / HOUR_S for one in bounds)
-        interval = f" (95 %: {low:,.0f} to {high:,.0f})"
-    verb = "saves" if saved else "costs"
-    return f"On later days it {verb} {abs(value):,.0f} hours of waiting a week, over all jobs{interval}"
+    a_week = later["jobs_a_week"] / HOUR_S
+    value = waits["difference"] * a_week
+    what = "hours of waiting a week, over all jobs"
+    if waits["difference_low"] is None:
+        return f"On later days it changes {what}, by {value:+,.0f} (no interval: too few blocks)"
+    low, high = (waits[f"difference_{name}"] * a_week for name in ("low", "high"))
+    if low < 0 < high:
+        return f"On later days it does not surely change {what}: {value:+,.0f} (95 %: {low:+,.0f} to {high:+,.0f})"
+    least, most = sorted((abs(low), abs(high)))
+    verb = "saves" if high <= 0 else "costs"
+    return f"On later days it {verb} {abs(value):,.0f} {what} (95 %: {least:,.0f} to {most:,.0f})"
 
 
 def _who_pays(later: Object) -> list[str]:

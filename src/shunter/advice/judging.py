@@ -31,6 +31,8 @@ TODAY, CLASSIC, TUNED, LEARNED = "today", "classic", "tuned", "learned"
 """The rungs of the ladder: what the site runs, the best classics of the first days, what was tuned and trained."""
 LIMIT_COST: Final = 1.1
 """So many times as bad a limit on waits may make what is to become better."""
+ROOM: Final = 2.0
+"""So many times the tightest limit that costs little is taken."""
 DAY_S: Final = 86_400.0
 
 
@@ -106,9 +108,15 @@ def _reasons(found: Comparison, ladder: Mapping[str, str], chosen: str) -> list[
 
 
 def _compared(
-    request: AdviseRequest, site: Site, bench: Bench, those: Sequence[Combination], progress: Progress | None = None
+    request: AdviseRequest,
+    site: Site,
+    bench: Bench,
+    those: Sequence[Combination],
+    progress: Progress | None = None,
+    against: Sequence[Combination] | None = None,
 ) -> Comparison:
-    """Returns what some ways to schedule do on some days, held against each other; bounds refer to the site's own."""
+    """Returns what some ways to schedule do on some days, held against some of them; bounds refer to the site's own."""
+    others = None if against is None else list(dict.fromkeys(one.label for one in (site.today, *against)))
     (part,) = bench.parts
     log, windows = part.log, part.windows
     runs = run_combinations(log, those, windows, request.objective.metric, progress=progress, bench=bench)
@@ -118,7 +126,7 @@ def _compared(
         one.label: one for one in best_first(runs.values(), windows.block, request.objective.metric)
     }
     return Comparison.of(
-        by_label, log, windows, request.objective, site.today.label, None, request.seed, site.today.scheduler
+        by_label, log, windows, request.objective, site.today.label, others, request.seed, site.today.scheduler
     )
 
 
@@ -142,18 +150,19 @@ def _guards_s(request: AdviseRequest, found: Comparison) -> list[float | None]:
 def _guard(
     request: AdviseRequest, site: Site, bench: Bench, chosen: Combination, guards_s: Sequence[float | None]
 ) -> tuple[float | None, list[Object]]:
-    """Returns the limit on waits to take: the tightest that surely costs little; if there is none, the loosest.
+    """Returns the limit on waits to take: at least twice the tightest that surely costs little, or else the loosest.
 
-    It must cost little on the first days, too: on busier days a limit turns the queue into one by arrival.
+    It must cost little on the first days, too. On days that are busier still, a tight limit turns the queue into one by
+    arrival, and all that was gained is lost: hence twice.
     """
     loosest_first = sorted(guards_s, key=lambda one: -math.inf if one is None else -one)
     those = [guarded(chosen, guard_s) for guard_s in loosest_first]
-    found = _compared(request, site, bench, [site.today, *those])
     loosest, *others = those
+    found = _compared(request, site, bench, [site.today, *those], against=[loosest])
     cheap = [one for one in others if _costs_little(found, one, loosest)]
     if cheap:
         first_bench = site.days.first_bench(site.early, request.effort.jobs, request.threads)
-        first = _compared(request, site, first_bench, [site.today, loosest, *cheap])
+        first = _compared(request, site, first_bench, [site.today, loosest, *cheap], against=[loosest])
         cheap = [one for one in cheap if _costs_little(first, one, loosest)]
     rows = []
     for one, guard_s in zip(those, loosest_first, strict=True):
@@ -162,7 +171,9 @@ def _guard(
             found.contenders[one.label].against[other].to_json() for other in (loosest.label, site.today.label)
         )
         rows.append({"guard_s": guard_s, "is_cheap": one in cheap, **told, "cost": cost, "ratio": gain})
-    return dict(zip(those, loosest_first, strict=True))[cheap[-1] if cheap else loosest], rows
+    tightest_s = min((one.settings.max_wait_s or math.inf for one in cheap), default=math.inf)
+    wide_s = [one for one in loosest_first if one is not None and one >= ROOM * tightest_s]
+    return min(wide_s, default=loosest_first[0]), rows
 
 
 def _costs_little(found: Comparison, one: Combination, loosest: Combination) -> bool:
@@ -187,7 +198,7 @@ def later_stage(request: AdviseRequest, site: Site, kept: Kept, progress: Progre
         {} if advised == site.today else {one["guard_s"]: guarded(chosen, one["guard_s"]) for one in choice["guards"]}
     )
     every = list(dict.fromkeys([*those.values(), advised, *limits.values()]))
-    found = _compared(request, site, bench, every, progress)
+    found = _compared(request, site, bench, every, progress, against=[advised])
     today = site.today.label
     own, base = found.contenders[advised.label], found.contenders[today]
     waits = contrast(own.metrics[WAIT], base.metrics[WAIT], windows.block, seed=request.seed)

@@ -131,8 +131,9 @@ def _limits(later: Object, choice: Object) -> Section:
         waits = [metric_value(name, one[name]) for name in ("mean_wait_s", "max_wait_s")]
         rows.append((f"{limit}{taken}", metric_value(later["metric"], one["mean"]), ratio, *waits))
     lead = (
-        "A job that has waited so long goes before all others. On the days before, the tightest limit was chosen that "
-        "made a difference and surely cost at most a tenth. This is what each does on the later days."
+        "A job that has waited so long goes before all others. The limit was chosen on the days before: at least twice "
+        "the tightest that made a difference and surely cost at most a tenth, or else the loosest. This is what each "
+        "does on the later days."
     )
     columns = ("limit", metric_words(later["metric"]), f"ratio to {later['today']}", "mean wait", "longest wait")
     return Section(

@@ -59,8 +59,22 @@ class Site:
     """What classics know of run times: requests, or where the log lacks them the user's last jobs."""
 
 
-def read_site(request: AdviseRequest, kept: Kept) -> Site:
-    """Reads the log and the machine, and keeps what they tell as the stages ``log`` and ``cluster``.
+@dataclass(frozen=True)
+class Told:
+    """What the files tell."""
+
+    log: Log
+    assumption: str | None
+    """What is assumed of run times; None: nothing."""
+    machine: FoundCluster | None
+    """What lists of machines and rules tell, if there are some."""
+    origin: str
+    """What told the machine."""
+    notes: list[str]
+
+
+def read_files(request: AdviseRequest) -> Told:
+    """Reads the log and the machine; nothing is written.
 
     Raises:
         InputError: A file cannot be read, or makes no sense.
@@ -70,8 +84,13 @@ def read_site(request: AdviseRequest, kept: Kept) -> Site:
         request.spec, format=request.format, strict=request.strict, only=request.only, columns=request.columns
     )
     cluster, origin, notes = _cluster(request, workload, machine)
-    log = read_log(workload, cluster, load=request.load)
-    log, assumption = _with_requests(log)
+    log, assumption = _with_requests(read_log(workload, cluster, load=request.load))
+    return Told(log, assumption, machine, origin, notes)
+
+
+def keep_site(request: AdviseRequest, kept: Kept, told: Told) -> Site:
+    """Returns what is advised on, and keeps what was read as the stages ``log`` and ``cluster``."""
+    log, origin, machine = told.log, told.origin, told.machine
     days = Days.of(len(log.workload))
     path = kept.path(CLUSTER_FILE)
     words = _cluster_words(request, origin, path)
@@ -79,9 +98,9 @@ def read_site(request: AdviseRequest, kept: Kept) -> Site:
         log, cluster_from=FROM_WORKLOAD if not words else "--cluster", cluster_word=words[-1] if words else None
     )
     described = {"sha256": log.workload.content_sha256, "load": request.load, "cluster": log.cluster.content_sha256}
-    kept.stage("log", described, lambda: _log_object(request, log, days, assumption))
+    kept.stage("log", described, lambda: _log_object(request, log, days, told.assumption))
     site_policy, today = _today(request, kept, log, machine)
-    found = {"origin": origin, "notes": notes, "site": site_policy, "words": words}
+    found = {"origin": origin, "notes": told.notes, "site": site_policy, "words": words}
     shared = _shared(request, log)
     found |= {"reserve_by": ["--reserve-by", "estimate"] if shared.settings.reserve_by == "estimate" else []}
     inputs = found | {"cluster": log.cluster.content_sha256, "policy": _text_of(today)}

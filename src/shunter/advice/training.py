@@ -17,6 +17,8 @@ from shunter.metrics.run_folder import to_json_text
 from shunter.workloads.write import write_table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from shunter.advice.kept import Kept, Object
     from shunter.advice.request import AdviseRequest
     from shunter.advice.site import Site
@@ -37,15 +39,28 @@ WAIT_WEIGHT: Final = 0.4
 
 
 class _Watching(Watcher):
-    """Shows how far a training is, and keeps its notes."""
+    """Shows how far a training is, and writes down what was told when it began: one that goes on tells other things."""
 
-    def __init__(self, progress: Progress) -> None:
-        self.notes: list[str] = []
+    def __init__(self, marker: Path, key: str, progress: Progress) -> None:
+        self._marker = marker
         self._progress = progress
+        self.is_begun, self.notes = False, []
+        if marker.is_file():
+            content = parse_json(marker.read_bytes(), str(marker))
+            self.is_begun = isinstance(content, dict) and content.get("key") == key
+            self.notes = list(content["notes"]) if self.is_begun else []
+        self._told: dict[str, Any] = {"key": key, "notes": self.notes}
+
+    def begin(self) -> None:
+        """Writes down that the training begins."""
+        text = to_json_text(self._told)
+        write_file(self._marker, lambda file: file.write(text.encode()))
 
     def note(self, text: str) -> None:
-        """Keeps a note."""
-        self.notes.append(text)
+        """Keeps a note of the beginning."""
+        if not self.is_begun:
+            self.notes.append(text)
+            self.begin()
 
     def training(self, chosen: Sequence[Combination]) -> AbstractContextManager[Callable[[TrainerProgress], None]]:
         """Tells after each update how many steps are done."""
@@ -62,11 +77,13 @@ def training_stage(request: AdviseRequest, site: Site, kept: Kept, key: str, pro
         key: Of this stage: a training that was begun for another one begins anew.
         progress: Called with how many steps are done, and of how many.
     """
-    marker, folder = kept.path(TRAINING_MARKER), kept.path(LEARNED_FOLDER)
-    is_begun = not kept.fresh and marker.is_file() and parse_json(marker.read_bytes(), str(marker)) == key
+    folder = kept.path(LEARNED_FOLDER)
+    if kept.fresh:
+        kept.path(TRAINING_MARKER).unlink(missing_ok=True)
+    watcher = _Watching(kept.path(TRAINING_MARKER), key, progress)
+    is_begun = watcher.is_begun
     write_table(site.early.workload, kept.path(FIRST_DAYS_FILE))
-    write_file(marker, lambda file: file.write(to_json_text(key).encode()))
-    watcher = _Watching(progress)
+    watcher.begin()
     asked = TrainRequest(
         changes=_sections(request, site, kept), preset=SMALL_NETWORK, out=folder, resume=is_begun, force=not is_begun
     )

@@ -100,9 +100,9 @@ class AdviseArguments:
             parser=guards,
             metavar=f"{TIME},...",
             show_default="off, 7d, 3d, 1d, 12h, once and twice the longest wait of today",
-            help="Starvation guards to choose from: a job that has waited so long goes before all others. The tightest "
-            "is taken that makes a difference and surely costs at most a tenth; else the loosest. One value is "
-            "taken as it is.",
+            help="Starvation guards to choose from: a job that has waited so long goes before all others. One at least "
+            "twice as long as the tightest that surely costs at most a tenth is taken, or else the loosest. One value "
+            "is taken as it is.",
         ),
     ] = None
     placement: Annotated[
