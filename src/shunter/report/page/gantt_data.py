@@ -142,7 +142,8 @@ class _Packing:
     def _jobs(self, kept: NDArray[np.int64], waiting: Waiting) -> dict[str, Any]:
         record, rows = self.record, self.record.rows
         ids = rows["job_id"]
-        total_ms = np.bincount(record.segments.job, weights=record.segments.length_ms, minlength=len(record))
+        ran_ms = np.zeros(len(record))
+        np.add.at(ran_ms, record.segments.job, record.segments.length_ms)
         outcomes = rows["outcome"].cast(pl.String).fill_null("unknown")
         self.outcomes = outcomes.unique(maintain_order=True).to_list()
         outcome = outcomes.replace_strict(self.outcomes, range(len(self.outcomes)), return_dtype=pl.Int64).to_numpy()
@@ -153,7 +154,7 @@ class _Packing:
             "start": _offset(waiting.start_ms, self.first_ms, self.unit_ms),
             "end": _offset(ended_ms, self.first_ms, self.unit_ms),
             "wait": _offset(waiting.start_ms - record.submit_ms, 0.0, self.unit_ms),
-            "ran": _offset(total_ms, 0.0, self.unit_ms),
+            "ran": _offset(ran_ms, 0.0, self.unit_ms),
             **self._requested(),
         }
         numbers = {
