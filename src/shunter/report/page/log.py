@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from shunter.metrics.labels import brief_seconds, counted, percent, short
+from shunter.metrics.labels import counted, percent, short
 from shunter.report.drawing import time_unit
 from shunter.report.page import charts
 from shunter.report.page.parts import NOTE, Beside, Chart, Part, Prose, Section, Table
-from shunter.report.page.words import ledger_table
+from shunter.report.page.words import ledger_table, times
 
 TIMES: Final = (
     ("requested_s", "requested time", "@c5", "solid"),
@@ -48,13 +48,16 @@ def _lead(about: Mapping[str, Any]) -> str:
     if about["first_submit"] is not None:
         sentences.append(f"from {about['first_submit'][:10]} to {about['last_submit'][:10]}")
     if about["cluster"]:
-        sentences.append(
-            f"on {about['cluster']['name']} ({about['cluster']['cores']:,.6g} cores, {about['cluster']['gpus']:,} GPUs)"
-        )
+        sentences.append(f"on {about['cluster']['name']} ({_machine(about['cluster'])})")
     load = about["offered_load"]
     return ", ".join(sentences) + (
         "." if load is None else f". They would keep {percent(load)} of it busy (offered load)."
     )
+
+
+def _machine(cluster: Mapping[str, Any]) -> str:
+    gpus = f", {cluster['gpus']:,} GPUs" if cluster["gpus"] else ""
+    return f"{cluster['cores']:,.6g} cores{gpus}"
 
 
 def _arrivals(profile: Mapping[str, Any]) -> Chart:
@@ -71,7 +74,9 @@ def _arrivals(profile: Mapping[str, Any]) -> Chart:
         traces.append(line)
         top = max(110.0, 1.3 * float(np.quantile(load["load"], 0.98)) * 100)
         layout["yaxis2"] = {
-            **charts.axis("offered load [%]", overlaying="y", side="right", showgrid=False, range=[0, top]),
+            **charts.axis(
+                "offered load [%]", overlaying="y", side="right", showgrid=False, range=[0, top], tickmode="auto"
+            ),
         }
     drawn = charts.figure(traces, axis, f"jobs per {arrivals['bin']}", 340, bargap=0, **layout)
     busiest = max(arrivals["jobs"])
@@ -112,7 +117,7 @@ def _times(profile: Mapping[str, Any]) -> Chart:
         traces, charts.log_time_axis("time (below 1 s: 1 s)", longest_s), "jobs with no longer time [%]", HALF
     )
     medians = ", ".join(
-        f"{words} {brief_seconds(profile['times'][name][len(profile['times'][name]) // 2])}" for name, words, *_ in told
+        f"{words} {times(profile['times'][name][len(profile['times'][name]) // 2])}" for name, words, *_ in told
     )
     return Chart(drawn, f"How long jobs run, wait and ask for. Medians: {medians}.", f"Medians: {medians}.")
 
@@ -168,7 +173,7 @@ def _run_times(profile: Mapping[str, Any]) -> Chart:
     traces.append(charts.points("median", labels, [max(value, 1.0) for value in times["p50"]], "@c0"))
     unit = "GPU" if profile["description"]["sizes_of"] == "gpus" else "core"
     axes = charts.axis(f"{unit}s of the job", type="category"), charts.log_time_axis("run time", max(times["p95"]))
-    caption = "Run times by size. The log tells no requested times."
+    caption = "Run times by size."
     return Chart(charts.figure(traces, *axes, HALF), caption, caption)
 
 

@@ -91,7 +91,7 @@ def fragmentation_section(every: Sequence[ShownRun]) -> Section | None:
         ):
             means = factor * axis.means(found.time_ms, np.diff(level, prepend=0.0))
             traces.append(stepped(run, axis, means, place, len(runs)))
-    told = [metric_value("gpu_fragmentation", run.result.get("metrics", {}).get("gpu_fragmentation")) for run in runs]
+    told = [metric_value("mean_fragmentation", run.result.get("metrics", {}).get("mean_fragmentation")) for run in runs]
     caption = (
         "Which part of the free whole GPUs stand on partly used nodes: a job that wants whole nodes cannot have "
         f"them. On average: {', '.join(told)}."

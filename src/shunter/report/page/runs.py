@@ -112,7 +112,10 @@ def log_of_run(run: ShownRun) -> dict[str, Any]:
         gpus_per_task=pl.col("gpus") / pl.col("tasks"),
     )
     workload = Workload.from_frame(jobs, name=run.workload)
-    return log_profile(workload, run.record.cluster, describe(workload, run.record.cluster))
+    profile = log_profile(workload, run.record.cluster, describe(workload, run.record.cluster))
+    # What the folder does not keep, the log may have told.
+    profile["description"]["absent"] = []
+    return profile
 
 
 def named_apart(runs: Sequence[ShownRun]) -> list[ShownRun]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from shunter.metrics.labels import brief_seconds, counted, wait_unit
+from shunter.metrics.labels import counted, wait_unit
 from shunter.report.page import charts
 from shunter.report.page.parts import NOTE, Beside, Chart, Part, Prose, Section, Table
 from shunter.report.page.runs import MILLI, STYLES, ShownRun
+from shunter.report.page.words import times
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,7 +42,7 @@ def _wait_distribution(runs: Sequence[ShownRun]) -> Chart:
         values = np.maximum(np.quantile(known_s, share), 1.0)
         longest_s = max(longest_s, float(values[-1]))
         median_s, most_s = float(np.median(known_s)), float(known_s.max())
-        medians.append(f"{run.name}: half wait up to {brief_seconds(median_s)}, one {brief_seconds(most_s)}")
+        medians.append(f"{run.name}: half wait up to {times(median_s)}, one {times(most_s)}")
         traces.append(
             charts.line(charts.chart_text(run.name), values, 100 * share, color, style=STYLES[place % len(STYLES)])
         )
@@ -138,4 +139,4 @@ def _waits_by_user(runs: Sequence[ShownRun]) -> Part:
 
 
 def _user_cells(row: Mapping[str, Any] | None) -> tuple[str, str]:
-    return ("–", "–") if row is None else (brief_seconds(row["wait_s"]), brief_seconds(row["longest_s"]))
+    return ("–", "–") if row is None else (times(row["wait_s"]), times(row["longest_s"]))

@@ -16,7 +16,13 @@ MOST_DIGITS: Final = 1000.0
 
 def metric_words(name: str) -> str:
     """Returns what people call a metric: ``mean bounded slowdown``."""
-    return name.removesuffix(SECONDS_ENDING).replace("_", " ").replace("p95", "95 %").replace("max", "longest")
+    return (
+        name.removesuffix(SECONDS_ENDING)
+        .replace("_", " ")
+        .replace("p95", "95 %")
+        .replace("p99", "99 %")
+        .replace("max", "longest")
+    )
 
 
 def metric_title(name: str) -> str:
@@ -36,8 +42,13 @@ def metric_value(name: str, value: float | None) -> str:
     if metric is None or metric.unit == NO_UNIT:
         return short(value)
     if metric.unit == SECONDS:
-        return brief_seconds(value)
+        return times(value)
     return percent(value, 1) if metric.unit == SHARE else f"{short(value)} {metric.unit}"
+
+
+def times(seconds: float | None) -> str:
+    """Returns a time in its largest unit: ``8.35 h``; a dash where there is none."""
+    return "–" if seconds is None else brief_seconds(seconds) if seconds else "0 s"
 
 
 def interval(low: float | None, high: float | None) -> str:
