@@ -73,11 +73,8 @@ def _arrivals(profile: Mapping[str, Any]) -> Chart:
         line["line"]["shape"] = "hv"
         traces.append(line)
         top = max(110.0, 1.3 * float(np.quantile(load["load"], 0.98)) * 100)
-        layout["yaxis2"] = {
-            **charts.axis(
-                "offered load [%]", overlaying="y", side="right", showgrid=False, range=[0, top], tickmode="auto"
-            ),
-        }
+        beside = {"overlaying": "y", "side": "right", "showgrid": False, "tickmode": "auto"}
+        layout["yaxis2"] = charts.axis("offered load [%]", range=[0, top], **beside)
     drawn = charts.figure(traces, axis, f"jobs per {arrivals['bin']}", 340, bargap=0, **layout)
     busiest = max(arrivals["jobs"])
     caption = f"When jobs come. The busiest {arrivals['bin']} has {busiest:,}."
