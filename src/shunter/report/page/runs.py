@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,8 +14,9 @@ import polars as pl
 from shunter.files import parse_json
 from shunter.metrics.log_profile import log_profile
 from shunter.metrics.record import Record
-from shunter.metrics.run_folder import METRICS, read_manifest
+from shunter.metrics.run_folder import METRICS, RECORDED, read_manifest
 from shunter.metrics.sizes import CORES, GPUS, Resource
+from shunter.model.site import NO_RULES
 from shunter.model.workload import UNIX_TIMES_FROM_S, Workload
 from shunter.report.drawing import binned_means, time_unit
 from shunter.report.page import charts
@@ -57,6 +58,21 @@ class ShownRun:
         path = folder / METRICS
         result = parse_json(path.read_bytes(), str(path)) if path.is_file() else {}
         return cls(f"{record.policy}/{record.dispatch}" if name is None else name, record, result, manifest)
+
+    def anonymous(self) -> ShownRun:
+        """Returns the same run without names of users, paths and commands: users are numbers, by their first jobs."""
+        users = self.record.rows["user"].cast(pl.String)
+        names = users.drop_nulls().unique(maintain_order=True)
+        numbers = pl.Series([f"user {number}" for number in range(1, len(names) + 1)], dtype=pl.String)
+        rows = self.record.rows.with_columns(user=users.replace_strict(names, numbers, default=None))
+        # Rules of a site name users; without them, what they held back is told as the order.
+        record = replace(self.record, rows=rows, cluster=replace(self.record.cluster, rules=NO_RULES))
+        kept = {name: value for name, value in self.manifest.items() if name not in ("arguments", *RECORDED)}
+        for name in ("workload", "cluster"):
+            kept[name] = {
+                key: value for key, value in self.manifest.get(name, {}).items() if key in ("sha256", "begins_s")
+            }
+        return replace(self, record=record, manifest=kept)
 
     @property
     def workload(self) -> str:
