@@ -8,7 +8,7 @@ from typing import Any, Final
 from shunter.comparison.marks import MARKS
 from shunter.comparison.report import BETTER, WORSE
 from shunter.comparison.roles import ROLES
-from shunter.metrics.labels import brief_seconds, counted, percent, short, wait_unit
+from shunter.metrics.labels import counted, percent, short, wait_unit
 from shunter.metrics.table import METRICS
 from shunter.report.page import charts
 from shunter.report.page.parts import (
@@ -34,6 +34,7 @@ from shunter.report.page.words import (
     metric_value,
     metric_words,
     ratio_cell,
+    times,
     tone_of,
 )
 
@@ -244,7 +245,7 @@ def _trade_off(result: Mapping[str, Any]) -> Section:
         "Each point is one way to schedule: how well jobs fare on average, against the job that waits longest. "
         "What is further down and to the better side costs nobody anything; in between, it is a choice."
     )
-    against = f"{base['label']} has {brief_seconds(base['max_wait_s'])}"
+    against = f"{base['label']} has {times(base['max_wait_s'])}"
     alt = f"{metric_words(metric)} against the longest wait of {len(rows)} contenders; {against}."
     return Section(
         "trade-off",
@@ -261,7 +262,7 @@ def _cloud(name: str, rows: Sequence[Row], metric: str, color: str, named: bool)
         {"mode": "markers+text", "textposition": "top center", "textfont": {"size": 11}} if named else {}
     )
     hover = [
-        f"{label}<br>{metric_value(metric, value)}, {brief_seconds(wait_s)}"
+        f"{label}<br>{metric_value(metric, value)}, {times(wait_s)}"
         for label, value, wait_s in zip(labels, values, waits, strict=True)
     ]
     return charts.points(
@@ -299,7 +300,7 @@ def _sizes(result: Mapping[str, Any]) -> Section:
     caption = f"Mean wait by the size of the job in {what}, over all windows; dashed: {base['label']}."
     table = Table(
         (f"{what} of the job", *(_called(row) for row in rows)),
-        tuple((label, *(_brief(row["wait_by_size_s"].get(label)) for row in rows)) for label in classes),
+        tuple((label, *(times(row["wait_by_size_s"].get(label)) for row in rows)) for label in classes),
         "Mean waits by size",
         right=tuple(range(1, len(rows) + 1)),
     )
@@ -311,10 +312,6 @@ def _sizes(result: Mapping[str, Any]) -> Section:
 
 def _scaled(value: float | None, seconds: float) -> float | None:
     return None if value is None else value / seconds
-
-
-def _brief(value: float | None) -> str:
-    return "–" if value is None else brief_seconds(value)
 
 
 def _not_done(result: Mapping[str, Any]) -> Section:
@@ -333,7 +330,7 @@ def _caveats(result: Mapping[str, Any]) -> Iterator[Part]:
         if text:
             yield Prose(str(text), NOTE)
     if cold := result.get("cold_start"):
-        waits = [brief_seconds(cold[name]) for name in ("cold_s", "warm_s")]
+        waits = [times(cold[name]) for name in ("cold_s", "warm_s")]
         text = (
             f"The windows begin on an empty cluster, on which {cold['policy']} has a mean wait of {waits[0]}; with "
             f"{cold['warmup']:,} jobs before each window it has {waits[1]}."

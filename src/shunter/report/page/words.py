@@ -10,13 +10,14 @@ from shunter.metrics.table import METRICS, NO_UNIT, SECONDS, SHARE
 from shunter.report.page.parts import BAD, GOOD, PLAIN, Table, Toned
 
 SECONDS_ENDING: Final = "_s"
-MOST_DIGITS: Final = 1000.0
-"""Ratios from here on have no digits behind the point."""
+RENAMED: Final = {"p95": "95 %", "p99": "99 %", "max": "longest", "gpu": "GPU", "gpus": "GPUs", "milp": "MILP"}
+"""Words of names that people write otherwise."""
 
 
 def metric_words(name: str) -> str:
     """Returns what people call a metric: ``mean bounded slowdown``."""
-    return name.removesuffix(SECONDS_ENDING).replace("_", " ").replace("p95", "95 %").replace("max", "longest")
+    words = name.removesuffix(SECONDS_ENDING).split("_")
+    return " ".join(RENAMED.get(word, word) for word in words)
 
 
 def metric_title(name: str) -> str:
@@ -36,8 +37,13 @@ def metric_value(name: str, value: float | None) -> str:
     if metric is None or metric.unit == NO_UNIT:
         return short(value)
     if metric.unit == SECONDS:
-        return brief_seconds(value)
+        return times(value)
     return percent(value, 1) if metric.unit == SHARE else f"{short(value)} {metric.unit}"
+
+
+def times(seconds: float | None) -> str:
+    """Returns a time in its largest unit: ``8.35 h``; a dash where there is none."""
+    return "–" if seconds is None else brief_seconds(seconds) if seconds else "0 s"
 
 
 def interval(low: float | None, high: float | None) -> str:
