@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.advice.conclusion import CHANGE, KEEP
 from shunter.advice.kept import read_stages
 from shunter.advice.looking import UNKNOWN
+from shunter.advice.payers import RUNS
+from shunter.advice.searching import LEARNED_FOLDER
+from shunter.agents.training.curves import read_curves
 from shunter.metrics.labels import brief_seconds, counted, percent
 from shunter.report.page.calibrations import calibration_sections
 from shunter.report.page.comparisons import comparison_sections
+from shunter.report.page.learning import learning_sections
+from shunter.report.page.log import log_section
 from shunter.report.page.parts import (
     BAD,
     GOOD,
@@ -30,12 +36,15 @@ from shunter.report.page.parts import (
     Toned,
 )
 from shunter.report.page.provenance import provenance_section
+from shunter.report.page.runs import ShownRun
+from shunter.report.page.schedules import schedule_sections
 from shunter.report.page.words import ledger_table, metric_value, metric_words, ratio_cell
 from shunter.report.page.writing import write_page
 from shunter.report.tables import whole_time
 
 if TYPE_CHECKING:
     from shunter.advice.kept import Object
+    from shunter.agents.training.curves import Curves
     from shunter.report.page.parts import Cell
 
 PAGE: Final = "report.html"
@@ -56,18 +65,55 @@ def write_advice_page(folder: Path) -> Path:
         InputError: The folder holds no advice that has ended.
     """
     path = folder / PAGE
-    write_page(path, advice_page(read_stages(folder)))
+    write_page(path, advice_page(folder))
     return path
 
 
-def advice_page(stages: dict[str, Object]) -> Page:
-    """Returns the page of an advice.
+def advice_page(folder: Path, anonymous: bool = False) -> Page:
+    """Returns the page of the advice in a folder.
 
     Args:
-        stages: What each stage came to, by name; those that were not reached are missing.
+        folder: As 'shunter advise --out' writes it.
+        anonymous: Whether users become numbers, and paths and commands are left out.
+
+    Raises:
+        InputError: The folder holds no advice that has ended.
     """
-    advice, log = stages["advice"], stages["log"]
-    return Page(f"What to run: {log['workload']}", "advice", _summary(advice), tuple(_sections(stages)))
+    stages = read_stages(folder)
+    runs = [ShownRun.read(folder / RUNS / name, label) for name, label in _ran(stages)]
+    if anonymous:
+        stages, runs = _without_names(stages), [run.anonymous() for run in runs]
+    sections = [*_sections(stages, runs, _curves(folder, stages))]
+    if not anonymous:
+        sections.append(_provenance(stages))
+    return Page(f"What to run: {stages['log']['workload']}", "advice", _summary(stages["advice"]), tuple(sections))
+
+
+def _ran(stages: dict[str, Object]) -> list[tuple[str, str]]:
+    """Returns the folders of runs, the one that is advised first, with what the page calls them."""
+    later = stages.get("later")
+    return [(name, later[name]) for name in ("advised", "today") if name in later["runs"]] if later else []
+
+
+def _curves(folder: Path, stages: dict[str, Object]) -> list[Curves]:
+    training = stages.get("training")
+    return [read_curves(folder / LEARNED_FOLDER)] if training and training["skipped"] is None else []
+
+
+def _without_names(stages: dict[str, Object]) -> dict[str, Object]:
+    """Returns the same with numbers in the place of users, and without commands."""
+    found = dict(stages)
+    log = found["log"]
+    found["log"] = log | {"profile": log["profile"] | {"owners": None}}
+    found["advice"] = found["advice"] | {"next": []}
+    if (later := found.get("later")) and later["pays"]:
+        pays = dict(later["pays"])
+        names = dict.fromkeys(row["name"] for key in ("most_lost", "most_gained") for row in pays[key])
+        numbers = {name: f"user {number}" for number, name in enumerate(names, start=1)}
+        for key in ("most_lost", "most_gained"):
+            pays[key] = [row | {"name": numbers[row["name"]]} for row in pays[key]]
+        found["later"] = later | {"pays": pays}
+    return found
 
 
 def _summary(advice: Object) -> Summary:
@@ -79,23 +125,25 @@ def _summary(advice: Object) -> Summary:
     return Summary(advice["headline"], tuple(advice["sentences"]), facts, tuple(steps), TONES.get(advice["kind"], NOTE))
 
 
-def _sections(stages: dict[str, Object]) -> Iterator[Section]:
+def _sections(stages: dict[str, Object], runs: list[ShownRun], curves: list[Curves]) -> Iterator[Section]:
     if later := stages.get("later"):
         yield from (one for one in comparison_sections(later["comparison"]) if one.key != "caveats")
         if later["pays"]:
             yield _payers(later["pays"])
         if later["guards"]:
             yield _limits(later, stages["choice"])
+    if runs:
+        yield from (one for one in schedule_sections(runs) if one.key != "metrics")
     if choice := stages.get("choice"):
         yield _choice(choice)
     if comparison := stages.get("comparison"):
         yield _first_days(stages, comparison)
+    yield from learning_sections(curves) if curves else ()
     yield from _believability(stages)
     if estimates := stages.get("estimates"):
         yield _estimates(estimates)
     yield _log(stages["log"])
     yield _machine(stages["cluster"])
-    yield _provenance(stages)
 
 
 def _payers(pays: Object) -> Section:
@@ -238,25 +286,12 @@ def _estimates(estimates: Object) -> Section:
 
 
 def _log(log: Object) -> Section:
-    told = log["percentiles"]
-    rows = []
-    for name in ("run_s", "requested_s", "logged_wait_s", "cores", "gpus"):
-        if told.get(name):
-            show = brief_seconds if name.endswith("_s") else lambda value: f"{value:,.3g}"
-            rows.append((metric_words(name), *(show(told[name][one]) for one in ("p50", "mean", "p95", "max"))))
-    days = log["days"]
-    parts: list[Part] = [Table(("what", "median", "mean", "95 %", "most"), tuple(rows), "Jobs", right=(1, 2, 3, 4))]
-    if log["assumption"]:
-        parts.insert(0, Prose(log["assumption"], NOTE))
-    if log["ledger"]:
-        parts.append(ledger_table(log["ledger"]))
-    span = f"{log['jobs']:,} jobs in {brief_seconds(log['span_s'])}"
-    load = "" if log["offered_load"] is None else f", an offered load of {percent(log['offered_load'])}"
-    lead = (
-        f"{span}{load}. Jobs up to {days['first'][1]:,} are the first days, up to {days['early_jobs']:,} the days to "
-        "choose on, and the rest the later days."
-    )
-    return Section("log", "The log", lead, tuple(parts))
+    section, days = log_section(log["profile"]), log["days"]
+    parts: list[Part] = [Prose(log["assumption"], NOTE)] if log["assumption"] else []
+    middle, early = (f"{number:,}" for number in (days["first"][1], days["early_jobs"]))
+    what = f"Jobs up to {middle} are the first days, up to {early} the days to choose on"
+    parts.append(Prose(f"{what}; the rest are the later days."))
+    return replace(section, parts=(*parts, *section.parts, *([ledger_table(log["ledger"])] if log["ledger"] else [])))
 
 
 def _machine(cluster: Object) -> Section:

@@ -15,6 +15,7 @@ from shunter.comparison.combinations import combine_like
 from shunter.comparison.marks import LEAST_SHARE
 from shunter.errors import InputError
 from shunter.files import write_file
+from shunter.metrics.log_profile import log_profile
 from shunter.model.cluster import GENERATE
 from shunter.model.cluster_file import write_cluster
 from shunter.model.log import FROM_WORKLOAD, Log
@@ -238,8 +239,10 @@ def _write_cluster(cluster: Cluster, found: Object, today: Combination, path: Pa
 def _log_object(request: AdviseRequest, log: Log, days: Days, assumption: str | None) -> Object:
     workload = log.workload
     clock = read_clock(workload, request.files[0])
-    told: dict[str, Any] = describe(workload, log.cluster, clock).to_json()
+    profile = log_profile(workload, log.cluster, describe(workload, log.cluster, clock))
+    told: dict[str, Any] = profile["description"]
     return told | {
+        "profile": profile,
         "words": list(workload.words),
         "assumption": assumption,
         "days": {
