@@ -112,10 +112,11 @@ class Kept:
             self.seconds[name] = float(content["seconds"])
             self.results[name] = content["result"]
             return self.results[name]
-        began = time.perf_counter()
+        began = time.perf_counter(), time.process_time()
         # As it is read again: a tuple is a list from the first run on.
         result = json.loads(to_json_text(timeless(make())))
-        self.seconds[name] = time.perf_counter() - began
+        # On a machine that others use as well, what they take is not counted.
+        self.seconds[name] = min(time.perf_counter() - began[0], time.process_time() - began[1])
         content = {"key": key, "result": result, "files": self._digests(files), "seconds": round(self.seconds[name], 3)}
         write_file(self.path(f"{name}.json"), lambda file: file.write((to_json_text(content) + "\n").encode()))
         self.results[name] = result
