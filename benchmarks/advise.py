@@ -127,8 +127,8 @@ def _workload(case: Case, spec: str) -> Workload:
 
 def _scheduler(case: Case, advice: Advice) -> Scheduler:
     """Returns what is advised, as somebody would run it who has nothing but the folder."""
-    choice = advice.stages["choice"]
-    if choice["chosen"] == "learned":
+    choice = advice.stages["later"]
+    if choice["rung"] == "learned":
         return replace(
             resolve_scheduler(policy=str(advice.folder / "learned"), max_wait_s=choice["guard_s"]),
         )

@@ -41,11 +41,12 @@ def test_the_sentence_is_what_the_tables_say(crowded: Advice) -> None:
 
 
 def test_what_is_advised_is_what_was_chosen_and_can_be_run(crowded: Advice) -> None:
-    choice = crowded.stages["choice"]
+    choice, later = crowded.stages["choice"], crowded.stages["later"]
     file = str(crowded.folder / "advised.toml")
     scheduler = resolve_scheduler(policy=file, estimate=file)
     assert f"{scheduler.policy.kind}/{scheduler.settings.dispatch}" in choice["label"].replace("tuned score", "linear")  # type: ignore[union-attr]
-    assert scheduler.settings.max_wait_s == choice["guard_s"]
+    assert scheduler.settings.max_wait_s == choice["guard_s"] == later["guard_s"]
+    assert later["rung"] == choice["chosen"] == choice["path"][-1]
     assert any(file in command for step in crowded.conclusion["next"] for command in step["commands"])
 
 

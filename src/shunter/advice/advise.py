@@ -205,13 +205,12 @@ def _conclude(request: AdviseRequest, site: Site, kept: Kept, kind: str) -> None
 
 def _write_choice(site: Site, kept: Kept) -> tuple[list[str], str | None]:
     """Writes the policy that is advised, and returns the lines of slurm.conf that mean it, or why none do."""
-    choice = kept.results["choice"]
-    chosen = contenders(site, kept)[choice["chosen"]]
-    guard_s = choice["guard_s"]
+    later = kept.results["later"]
+    chosen, guard_s = contenders(site, kept)[later["rung"]], later["guard_s"]
     # Beside a scheduler there is a limit of a week unless something else is said.
     limit = '"off"' if guard_s is None else f"{guard_s:g}"
     _write(kept.path(OPERATE_FILE), f"max_wait_s = {limit}\n")
-    if choice["chosen"] == LEARNED:
+    if later["rung"] == LEARNED:
         kept.path(ADVISED_FILE).unlink(missing_ok=True)
         return [], "a trained network is no weight of a priority"
     one = guarded(chosen, guard_s)

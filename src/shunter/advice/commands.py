@@ -101,8 +101,8 @@ def next_steps(kind: str, stages: dict[str, Any], folder: str, lines: list[str],
 def _change(
     stages: dict[str, Any], words: list[str], folder: str, lines: list[str], why_not: str | None
 ) -> list[Object]:
-    advice = stages["choice"]
-    learned = advice["chosen"] == "learned"
+    advice = stages["later"]
+    learned = advice["rung"] == "learned"
     policy = f"{folder}/learned" if learned else f"{folder}/{ADVISED_FILE}"
     named = ["--policy", policy, *([] if learned else ["--estimate", policy])]
     guard = [] if advice["guard_s"] is None else ["--max-wait", f"{advice['guard_s']:g}"]

@@ -65,7 +65,7 @@ def _keep(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
     broken = [one for one in _row(later, later["advised"])["bounds"] if not one["holds"]]
     why = "broke a bound on later days" if broken else "is not surely better on later days"
     told = [f"Keep {today}: {later['advised']} was better on the days to choose on, but {why}."]
-    told.append(f"On later days: {later['sentence']}.")
+    told.append(f"On later days: {_verdict(later, later['advised'])}.")
     told += [
         f"Its {_metric(one['metric'])} is {one['ratio']:.3g} times that of {today}, and not {one['factor']:g} at most."
         for one in broken
@@ -81,8 +81,20 @@ def _change(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
     gain = f"{_metric(later['metric'])} becomes {short(better['ratio'])} times what it is{_interval(better, 'ratio')}"
     if better["ratio"] is None:
         gain = f"{_metric(later['metric'])} changes by {short(better['difference'])}{_interval(better, 'difference')}"
-    hours = _hours(later, waits)
-    return [f"{what}: {gain}.", f"{hours}.", *_who_pays(later)], _gains(stages)
+    told = [f"{what}: {gain}.", f"{_hours(later, waits)}."]
+    if later["chosen"] != later["advised"]:
+        stepped = f"{later['chosen']} was chosen on the days before, and does not hold on later days"
+        told.append(f"{stepped} ({_verdict(later, later['chosen'])}); {later['advised']}, the rung below it, does.")
+    return [*told, *_who_pays(later)], _gains(stages)
+
+
+def _verdict(later: Object, label: str) -> str:
+    """Returns how one way to schedule compares with what the site runs on later days, and which bounds it breaks."""
+    row = _row(later, label)
+    found = row["against"][later["today"]]
+    name = "difference" if found["ratio"] is None else "ratio"
+    broken = [f"{_metric(one['metric'])} {one['ratio']:.3g} times" for one in row["bounds"] if not one["holds"]]
+    return ", ".join([f"{name} {short(found[name])}{_interval(found, name)}", *broken])
 
 
 _SENTENCES: Final = {

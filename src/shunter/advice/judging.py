@@ -13,6 +13,7 @@ from shunter.comparison.classics import Progress
 from shunter.comparison.combinations import Combination, combine
 from shunter.comparison.comparison import Comparison, best_first, run_combinations
 from shunter.comparison.next_step import taken
+from shunter.comparison.objective import SAFETY
 from shunter.comparison.report import LONGEST, WAIT, judge_contrast, largest_known
 from shunter.comparison.statistics import contrast
 from shunter.metrics.table import higher_is_better
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from shunter.advice.site import Site
     from shunter.comparison.bench import Bench
     from shunter.comparison.comparison import Scored
+    from shunter.comparison.objective import Objective
 
 TODAY, CLASSIC, TUNED, LEARNED = "today", "classic", "tuned", "learned"
 """The rungs of the ladder: what the site runs, the best classics of the first days, what was tuned and trained."""
@@ -72,9 +74,10 @@ def choice_stage(request: AdviseRequest, site: Site, kept: Kept, progress: Progr
     """Returns who is surely better than the site's own on the days to choose on, and which limit on waits to take."""
     bench = site.days.choosing_bench(site.early, request.threads)
     those = contenders(site, kept)
-    found = _compared(request, site, bench, list(those.values()), progress)
+    found = _compared(request, site, bench, list(those.values()), progress, safety=SAFETY)
     ladder = {one.label: one.label for one in those.values() if not _is_barred(found, one, site)}
-    chosen = next(rung for rung, one in those.items() if one.label == taken(found, ladder))
+    path = _path(found, {rung: one.label for rung, one in those.items() if one.label in ladder})
+    chosen = path[-1]
     guard_s: float | None = None
     guards: list[Object] = []
     if chosen != TODAY:
@@ -85,12 +88,23 @@ def choice_stage(request: AdviseRequest, site: Site, kept: Kept, progress: Progr
         "ladder": {rung: one.label for rung, one in those.items() if one.label in ladder},
         "left_out": {one.label: _why_barred(found, one) for one in those.values() if one.label not in ladder},
         "contention_note": found.quiet_note,
+        "path": path,
         "chosen": chosen,
         "label": those[chosen].label,
         "guard_s": guard_s,
         "guards": guards,
         "reasons": _reasons(found, ladder, those[chosen].label),
     }
+
+
+def _path(found: Comparison, ladder: Mapping[str, str]) -> list[str]:
+    """Returns the rungs that are climbed, the first of all and what is taken last among them."""
+    climbed = [next(iter(ladder))]
+    for number in range(2, len(ladder) + 1):
+        first = dict(list(ladder.items())[:number])
+        best = taken(found, {label: label for label in first.values()})
+        climbed += [rung for rung, label in first.items() if label == best and rung not in climbed]
+    return climbed
 
 
 def _is_barred(found: Comparison, one: Combination, site: Site) -> bool:
@@ -114,6 +128,8 @@ def _compared(
     those: Sequence[Combination],
     progress: Progress | None = None,
     against: Sequence[Combination] | None = None,
+    *,
+    safety: float = 0.0,
 ) -> Comparison:
     """Returns what some ways to schedule do on some days, held against some of them; bounds refer to the site's own."""
     others = None if against is None else list(dict.fromkeys(one.label for one in (site.today, *against)))
@@ -126,8 +142,24 @@ def _compared(
         one.label: one for one in best_first(runs.values(), windows.block, request.objective.metric)
     }
     return Comparison.of(
-        by_label, log, windows, request.objective, site.today.label, others, request.seed, site.today.scheduler
+        by_label,
+        log,
+        windows,
+        _within(request.objective, safety),
+        site.today.label,
+        others,
+        request.seed,
+        site.today.scheduler,
     )
+
+
+def _within(objective: Objective, safety: float) -> Objective:
+    """Returns an objective whose bounds are tighter by so much, in the logarithm: later days differ."""
+    bounds = [
+        replace(one, factor=one.factor * math.exp(safety if higher_is_better(one.metric) else -safety))
+        for one in objective.bounds
+    ]
+    return replace(objective, bounds=tuple(bounds))
 
 
 def guarded(one: Combination, guard_s: float | None) -> Combination:
@@ -187,40 +219,58 @@ def _costs_little(found: Comparison, one: Combination, loosest: Combination) -> 
 
 
 def later_stage(request: AdviseRequest, site: Site, kept: Kept, progress: Progress) -> Object:
-    """Returns what the choice does on the later days, which nothing has looked at before, and writes two runs."""
+    """Returns what the choice does on the later days, which nothing has looked at before, and writes two runs.
+
+    Where it does not hold there, what stood below it on the ladder takes its place, if that does.
+    """
     choice = kept.results["choice"]
     bench = site.days.later_bench(site.log, request.threads)
-    windows = bench.parts[0].windows
     those = contenders(site, kept)
     chosen = those[choice["chosen"]]
-    advised = guarded(chosen, choice["guard_s"])
-    limits = (
-        {} if advised == site.today else {one["guard_s"]: guarded(chosen, one["guard_s"]) for one in choice["guards"]}
-    )
-    every = list(dict.fromkeys([*those.values(), advised, *limits.values()]))
-    found = _compared(request, site, bench, every, progress, against=[advised])
+    limits = {one["guard_s"]: guarded(chosen, one["guard_s"]) for one in choice["guards"]}
+    steps = _steps(choice, those)
+    every = list(dict.fromkeys([*those.values(), *limits.values()]))
+    found = _compared(request, site, bench, every, progress, against=[one for _, _, one in steps])
     today = site.today.label
-    own, base = found.contenders[advised.label], found.contenders[today]
-    waits = contrast(own.metrics[WAIT], base.metrics[WAIT], windows.block, seed=request.seed)
+    holding = [step for step in steps if taken(found, {today: today, step[2].label: step[2].label}) == step[2].label]
+    # Who stands for the choice where nothing holds: the choice itself, for its figures say why.
+    rung, guard_s, advised = holding[0] if holding and holding[0][0] != TODAY else steps[0]
     result: dict[str, Any] = {
         "today": today,
+        "chosen": steps[0][2].label,
         "advised": advised.label,
-        "rung": choice["chosen"],
-        "is_better": taken(found, {today: today, advised.label: advised.label}) == advised.label != today,
+        "rung": rung,
+        "guard_s": guard_s,
+        "is_better": rung != TODAY and (rung, guard_s, advised) in holding,
         "metric": found.metric,
         "windows": _windows_object(found),
         "interval_note": found.interval_note,
         "contention_note": found.quiet_note,
-        "rows": [found.row_object(one.label) for one in dict.fromkeys([*those.values(), advised])],
+        "rows": [
+            found.row_object(one.label) for one in dict.fromkeys([*those.values(), *(one for _, _, one in steps)])
+        ],
         "comparison": found.to_json(),
-        "waits": waits.to_json(),
+        "waits": _waits(found, advised.label, request.seed),
         "jobs_a_week": _jobs_a_week(site),
         "guards": [{"guard_s": guard_s, **found.row_object(one.label)} for guard_s, one in limits.items()],
-        "sentence": judge_contrast(advised.label, today, own.against[today], found.metric)[1],
     }
     runs = {"today": site.today, "advised": advised} if advised != site.today else {"today": site.today}
     ran = {name: run_object(request, site, kept, name, one) for name, one in runs.items()}
     return result | {"runs": {name: one.told for name, one in ran.items()}, "pays": who_pays(ran)}
+
+
+def _steps(choice: Object, those: Mapping[str, Combination]) -> list[tuple[str, float | None, Combination]]:
+    """Returns what may be advised, the choice first, then what stood below it: rung, limit on waits, combination."""
+    chosen, guard_s = choice["chosen"], choice["guard_s"]
+    steps = [(chosen, guard_s, guarded(those[chosen], guard_s))]
+    return steps + [(rung, None, those[rung]) for rung in reversed(choice["path"]) if (rung, None) != (chosen, guard_s)]
+
+
+def _waits(found: Comparison, advised: str, seed: int) -> Object:
+    """Returns what becomes of the mean wait, with its interval."""
+    own, base = (found.contenders[label].metrics[WAIT] for label in (advised, found.reference))
+    result: Object = contrast(own, base, found.block, seed=seed).to_json()
+    return result
 
 
 def _jobs_a_week(site: Site) -> float:

@@ -174,7 +174,7 @@ def _limits(later: Object, choice: Object) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for one in later["guards"]:
         limit = "none" if one["guard_s"] is None else whole_time(one["guard_s"])
-        taken = " (advised)" if one["guard_s"] == choice["guard_s"] else ""
+        taken = " (chosen)" if one["guard_s"] == choice["guard_s"] else ""
         ratio = ratio_cell(one["against"][later["today"]], higher=False)
         waits = [metric_value(name, one[name]) for name in ("mean_wait_s", "max_wait_s")]
         rows.append((f"{limit}{taken}", metric_value(later["metric"], one["mean"]), ratio, *waits))

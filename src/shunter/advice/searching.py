@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final
@@ -11,7 +12,9 @@ from shunter.comparison.classics import DISPATCHES, Progress
 from shunter.comparison.combinations import ALL, Combination, combine
 from shunter.comparison.comparison import Comparison, best_first, run_combinations
 from shunter.comparison.marks import RESTART_S, TRUE_PLANS, TRUE_TIMES
+from shunter.comparison.objective import LEAST
 from shunter.errors import InputError
+from shunter.metrics.table import higher_is_better
 from shunter.policies.scheduler import FIRST_FIT
 from shunter.tuning.request import TuneRequest
 from shunter.tuning.tune import write_policy
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from shunter.advice.request import AdviseRequest
     from shunter.advice.site import Site
     from shunter.comparison.comparison import Scored
+    from shunter.comparison.report import Held
     from shunter.engines.base import Engine
 
 TUNED_FILE, LEARNED_FOLDER = "tuned.toml", "learned"
@@ -69,14 +73,21 @@ def comparison_stage(request: AdviseRequest, site: Site, progress: Progress) -> 
 def _best(comparison: Comparison) -> list[Object]:
     """Returns the best classic under each dispatch rule, of those that a scheduler could run and that keep the bounds.
 
-    One that starves large jobs may look best and break a bound on other days; then that of another rule is there.
+    One that starves large jobs may look best and break a bound on other days. So those come first that keep the bounds
+    with most to spare.
     """
-    found: dict[str, Object] = {}
+    found: dict[str, Scored] = {}
     for one in comparison.scored:
-        words = one.combination.settings.words()
         if not knows_too_much(one) and all(held.holds for held in one.held):
-            found.setdefault(words["dispatch"], {"label": one.label, "words": words})
-    return list(found.values())
+            found.setdefault(one.combination.settings.dispatch, one)
+    safest_first = sorted(found.values(), key=lambda one: max((_use(held) for held in one.held), default=0.0))
+    return [{"label": one.label, "words": one.combination.settings.words()} for one in safest_first]
+
+
+def _use(held: Held) -> float:
+    """Returns how much of what a bound allows is used, as a logarithm: 0 is all of it."""
+    used = math.log(max(held.ratio, LEAST) / held.bound.factor)
+    return -used if higher_is_better(held.bound.metric) else used
 
 
 def _classics(request: AdviseRequest, site: Site) -> tuple[Combination, ...]:
