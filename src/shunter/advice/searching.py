@@ -15,7 +15,7 @@ from shunter.comparison.marks import RESTART_S, TRUE_PLANS, TRUE_TIMES
 from shunter.comparison.objective import LEAST
 from shunter.errors import InputError
 from shunter.metrics.table import higher_is_better
-from shunter.policies.scheduler import FIRST_FIT
+from shunter.policies.scheduler import EASY, FIRST_FIT
 from shunter.tuning.request import TuneRequest
 from shunter.tuning.tune import write_policy
 
@@ -141,6 +141,8 @@ def tuning_stage(
     asked = TuneRequest.of(
         objective=request.objective.metric,
         bounds=[f"{bound.metric}={bound.factor:.15g}" for bound in request.objective.bounds],
+        # Classics under other rules are on the ladder anyway, and a network that begins as this decides as easy does.
+        dispatch=EASY,
         train=days.first,
         report=f"{low!r}:{high!r}",
         windows=effort.windows,
