@@ -228,8 +228,8 @@ def later_stage(request: AdviseRequest, site: Site, kept: Kept, progress: Progre
     those = contenders(site, kept)
     chosen = those[choice["chosen"]]
     limits = {one["guard_s"]: guarded(chosen, one["guard_s"]) for one in choice["guards"]}
-    steps = _steps(choice, those)
-    every = list(dict.fromkeys([*those.values(), *limits.values()]))
+    steps = _steps(request, choice, those)
+    every = list(dict.fromkeys([*those.values(), *limits.values(), *(one for _, _, one in steps)]))
     found = _compared(request, site, bench, every, progress, against=[one for _, _, one in steps])
     today = site.today.label
     holding = [step for step in steps if taken(found, {today: today, step[2].label: step[2].label}) == step[2].label]
@@ -259,11 +259,19 @@ def later_stage(request: AdviseRequest, site: Site, kept: Kept, progress: Progre
     return result | {"runs": {name: one.told for name, one in ran.items()}, "pays": who_pays(ran)}
 
 
-def _steps(choice: Object, those: Mapping[str, Combination]) -> list[tuple[str, float | None, Combination]]:
+def _steps(
+    request: AdviseRequest, choice: Object, those: Mapping[str, Combination]
+) -> list[tuple[str, float | None, Combination]]:
     """Returns what may be advised, the choice first, then what stood below it: rung, limit on waits, combination."""
-    chosen, guard_s = choice["chosen"], choice["guard_s"]
-    steps = [(chosen, guard_s, guarded(those[chosen], guard_s))]
-    return steps + [(rung, None, those[rung]) for rung in reversed(choice["path"]) if (rung, None) != (chosen, guard_s)]
+    chosen, limit_s = choice["chosen"], choice["guard_s"]
+    steps = [(chosen, limit_s, guarded(those[chosen], limit_s))]
+    # Who asks for a limit has one, whatever rung it is; what the site runs stays as it is.
+    below_s = None if None in request.guards_s else limit_s
+    for rung in reversed(choice["path"]):
+        guard_s = None if rung == TODAY else below_s
+        if (rung, guard_s) != (chosen, limit_s):
+            steps.append((rung, guard_s, guarded(those[rung], guard_s)))
+    return steps
 
 
 def _waits(found: Comparison, advised: str, seed: int) -> Object:
