@@ -32,8 +32,8 @@ UNITS_MS: Final = (1, 10, 100, 1000, 10_000, 100_000)
 MOST_JOBS: Final = 200_000
 """Of a larger run, so many jobs are drawn: the first to start."""
 MOST_EXPLAINED, MOST_MEANWHILE, MOST_IN_ALL = 100, 4_000, 40_000
-"""So many jobs are explained exactly, those that waited longest; it takes the longer the more others ran meanwhile: none
-is explained for which these are more than the second number, and all of them have no more than the third."""
+"""So many jobs are explained exactly, those that waited longest. It takes the longer the more others ran meanwhile: of
+these no job has more than the second number, and all together no more than the third."""
 LEVEL: Final = 6
 """Of compression."""
 ALWAYS_TOLD: Final = ("cores", "free")
