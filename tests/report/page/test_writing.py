@@ -108,7 +108,7 @@ def test_paper_is_light_whatever_the_screen_is(nasty: Path, open_page: OpenPage)
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     assert page.evaluate(color) == "rgb(0, 0, 0)"
-    assert page.locator(".plot svg").count() == 1, "figures that nobody has scrolled to are drawn for paper, too"
+    page.locator(".plot svg").first.wait_for(state="attached")  # Also those that nobody has scrolled to are drawn.
     page.emulate_media(media="screen")
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     assert page.evaluate(color) == on_screen
