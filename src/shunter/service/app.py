@@ -18,9 +18,9 @@ from starlette.routing import Match
 from shunter import __version__
 from shunter.errors import ShunterError
 from shunter.service.guard import Door, Guard
-from shunter.service.refusals import HEADERS, RefusedError, refusal_body
 from shunter.service.live.hub import Hub
 from shunter.service.live.sessions import Sessions
+from shunter.service.refusals import HEADERS, RefusedError, refusal_body
 from shunter.service.routes import about, decide, extender, live, snapshots
 from shunter.service.service import Service
 

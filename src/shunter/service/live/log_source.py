@@ -14,8 +14,8 @@ from shunter.errors import InputError
 from shunter.metrics.run import Run, run_log
 from shunter.model.schedule import Outcome
 from shunter.service.live.controls import Choice, Control, Slider, read_answers, what_if_panel
-from shunter.service.live.moment import MILLI, Moment, Piece, bars_of, lanes_of
-from shunter.service.live.panels import Bar, Column, Fact, Line, Panel, facts, gantt, lines, node_map, table
+from shunter.service.live.moment import Moment, Piece, bars_of, lanes_of
+from shunter.service.live.panels import Column, Fact, Line, Panel, facts, gantt, lines, node_map, table
 from shunter.service.live.sources import Panels
 from shunter.simulation.eta import check_scheduler, state_at
 

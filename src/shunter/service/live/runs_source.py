@@ -12,9 +12,8 @@ from typing import Any, Final, NamedTuple
 from shunter.agents.training.progress_log import CSV_FILE
 from shunter.comparison.rows import COMPARISON
 from shunter.execution.operating.folder import OperationFolder
-from shunter.metrics.calibration_report import CALIBRATION_FILE
 from shunter.metrics.labels import brief_seconds
-from shunter.metrics.run_folder import METRICS, SCHEDULE
+from shunter.metrics.run_folder import CALIBRATION, METRICS, SCHEDULE
 from shunter.service.live.panels import Column, Fact, facts, table
 from shunter.service.live.sources import Panels, no_questions
 from shunter.studies.seeds import SEEDS_FILE
@@ -144,7 +143,7 @@ def _of_comparison(path: Path) -> str:
 
 
 def _of_calibration(path: Path) -> str:
-    told = json.loads((path / CALIBRATION_FILE).read_text(encoding="utf-8"))
+    told = json.loads((path / CALIBRATION).read_text(encoding="utf-8"))
     return f"{told['policy']}, {told['dispatch']}: {told['verdict']}"
 
 
@@ -168,7 +167,7 @@ def _of_operation(path: Path) -> str:
 KINDS: Final[Mapping[str, tuple[str, Callable[[Path], str]]]] = {
     "simulation": (SCHEDULE, _of_simulation),
     "comparison": (f"{COMPARISON}.csv", _of_comparison),
-    "calibration": (CALIBRATION_FILE, _of_calibration),
+    "calibration": (CALIBRATION, _of_calibration),
     "training": (CSV_FILE, _of_training),
     "training, several seeds": (SEEDS_FILE, _of_seeds),
     "study": (STUDY_FILE, lambda path: f"{len([*path.glob('*/')]):,} folders"),

@@ -7,13 +7,14 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from shunter.report.page.writing import ASSETS
 from shunter.service.live.hub import BEAT_S, GAP_S, Hub, Viewer, event
 from shunter.service.live.panels import to_json_bytes
 from shunter.service.live.sessions import Sessions
@@ -24,7 +25,10 @@ from shunter.service.routes import replies
 from shunter.service.routes.replies import JSON, body_of, reply, service_of
 
 router = replies.router()
+PAGES: Final = Path(__file__).parents[1] / "pages"
 PAGE: Final = "index.html"
+SHARED: Final = ("page.css", "gantt.js")
+"""Those of reports that this page has too."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -37,21 +41,21 @@ FENCED: Final = {
     "cache-control": "no-store",
 }
 """Nothing is loaded from elsewhere, nothing in the page runs but its own files, and nobody frames it."""
-TYPES: Final = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+TYPES: Final = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
 @cache
 def pages() -> Mapping[str, bytes]:
     """Returns the files of the page by name. What is not among them is not served, whatever a request names."""
-    found = [*files("shunter.service").joinpath("pages").iterdir()]
-    return {one.name: one.read_bytes() for one in found if one.name.rpartition(".")[2] in TYPES}
+    own = [one for one in PAGES.iterdir() if one.suffix in TYPES]
+    return {one.name: one.read_bytes() for one in [*own, *(ASSETS / name for name in SHARED)]}
 
 
 def _file(name: str) -> Response:
     content = pages().get(name)
     if content is None:
         raise RefusedError(404, "the page has no such file")
-    return Response(content, headers=FENCED, media_type=TYPES[name.rpartition(".")[2]])
+    return Response(content, headers=FENCED, media_type=TYPES[Path(name).suffix])
 
 
 @router.get("/live", summary="The live page; needs no token, and asks for one")
