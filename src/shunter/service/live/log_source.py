@@ -85,13 +85,15 @@ class LogSource:
         lead = f"The last {len(submit_s):,} jobs of the log under {settings.policy}, {settings.dispatch}."
         first_s, last_s = float(submit_s[0]), float(np.nanmax(run.schedule.end_s, initial=submit_s[-1]))
         replay = {"first_s": first_s, "last_s": last_s, "last_submit_s": float(submit_s[-1])}
-        words = "Play the days through, or stop at a time and see what the policy decides then, and when those will start that wait."
+        words = (
+            "Play the days through, or stop at a time: what the policy decides then, and when those start that wait."
+        )
         gantt_lead = "Drag to move, turn the wheel to zoom, click a job to see what it asks for."
         drawn = bars_of(run.schedule.cluster, _pieces(run.schedule))
         return {
             "facts": facts(self.name, _figures(run.metrics), lead),
-            "replay": Panel("replay", "Play it through", replay, words, wide=True),
             "gantt": gantt("The schedule", lanes_of(run.schedule.cluster), drawn, lead=gantt_lead, now_s=first_s),
+            "replay": Panel("replay", "Play it through", replay, words, wide=True),
             "length": lines(
                 "The queue",
                 [_queue("wait", run.schedule, "wait"), _queue("run", run.schedule, "run")],
@@ -149,11 +151,10 @@ class LogSource:
         columns = [Column("Job"), Column("Asks for"), Column("Earliest", "seconds"), Column("Median", "seconds"),
                    Column("Latest", "seconds"), Column("It really started after", "seconds")]  # fmt: skip
         now_s = moment.now_s
-        rows = [
-            [one.job, one.note, *(None if end is None else end - now_s for end in (one.low_s, one.median_s, one.high_s)),
-             real.get(one.job, np.nan) - now_s]
-            for one in moment.line(order)
-        ]  # fmt: skip
+        rows = []
+        for one in moment.line(order):
+            ends = [None if end is None else end - now_s for end in (one.low_s, one.median_s, one.high_s)]
+            rows.append([one.job, one.note, *ends, real.get(one.job, np.nan) - now_s])
         lead = "80 % intervals of the start, from what is known at this time alone; beside them what came of it."
         return table("Those that wait", columns, rows, lead, more=max(0, len(order) - len(rows)))
 
@@ -190,7 +191,8 @@ class LogSource:
             rows.append(
                 [label, {"format": format, "value": one}, {"format": format, "value": other}, _change(one, other)]
             )
-        lead = f"{settings.policy}, {settings.dispatch}{'; ' if notes else ''}{'; '.join(notes)}; simulated in {then.seconds:.2f} s."
+        said = [f"{settings.policy}, {settings.dispatch}", *notes, f"simulated in {then.seconds:.2f} s"]
+        lead = f"{'; '.join(said)}."
         both = [_queue("as it is", base.schedule, "wait"), _queue("then", then.schedule, "wait")]
         return {
             "figures": table("The answer", columns, rows, lead),
@@ -231,13 +233,12 @@ def _pieces(schedule: Schedule) -> list[Piece]:
     found = []
     for row in np.flatnonzero(schedule.ended):
         state = "ended" if schedule.outcome[row] == Outcome.COMPLETED else "failed"
-        note = f"{cores[row]:g} cores a task{f', {gpus[row]:g} GPUs' if gpus[row] else ''}{f', {users[row]}' if users[row] else ''}"
+        part = f"{cores[row]:g} cores a task" + (f", {gpus[row]:g} GPUs" if gpus[row] else "")
+        note = f"{part}, {users[row]}" if users[row] else part
         for entry in range(schedule.placement_offsets[row], schedule.placement_offsets[row + 1]):
-            part = cores[row] * int(schedule.placement_tasks[entry])
-            node = int(schedule.placement_nodes[entry])
-            found.append(
-                Piece(node, part, float(latest_s[row]), float(schedule.end_s[row]), state, str(ids[row]), note)
-            )
+            node, taken = int(schedule.placement_nodes[entry]), cores[row] * int(schedule.placement_tasks[entry])
+            ran = float(latest_s[row]), float(schedule.end_s[row])
+            found.append(Piece(node, taken, *ran, state, str(ids[row]), note))
     return found
 
 

@@ -180,7 +180,7 @@ def lanes_of(cluster: Cluster) -> list[Lane]:
 
 
 def bars_of(cluster: Cluster, pieces: Sequence[Piece]) -> list[Bar]:
-    """Returns who has which cores of which node; which exactly nobody records, so that the lowest free ones are taken."""
+    """Returns who has which cores of which node; which ones nobody records: the lowest that are free."""
     kept = [one for one in pieces if one.end_s > one.start_s and one.cores > 0]
     if not kept:
         return []

@@ -74,8 +74,8 @@ class OperationSource:
             "reasons": bars("Why jobs wait", status.get("waiting_for", {}), "jobs", "In the words of the scheduler."),
             **drawn,
             "decision": _decision(cycles, self._moment),
-            "disagreement": _disagreement(cycles),
             "found": _found(status),
+            "disagreement": _disagreement(cycles),
             "log": _events(told, status),
         }
 
@@ -137,29 +137,32 @@ class OperationSource:
 
     def _facts(self, status: Mapping[str, Any]) -> Panel:
         process = self._folder.process()
-        guarded, stood_in = status["guard_hits"], status["fallbacks"]
-        share = status.get("disagreement")
-        found = [
-            Fact("Scheduler", status["scheduler"], note="answers" if status["up"] else "does not answer", tone="" if status["up"] else "bad"),
-            Fact("Process", process or "none works here", tone="" if process else "bad"),
-            Fact("Latest reading", status.get("read_s"), "since"),
-            Fact("Mode", status["mode_word"], note="switched off" if status["is_switched_off"] else f"allowed: {status['allowed_mode']}"),
-            Fact("Policy", status["policy"], note=status["policy_sha256"][:12]),
-            Fact("May start", status.get("candidates", 0), "number"),
-            Fact("Run", status.get("running", 0), "number"),
-            Fact("Oldest wait", status.get("oldest_wait_s"), "seconds"),
-            Fact("Ordered unlike the site", share, "share", tone="bad" if (share or 0) > DISAGREES else ""),
-            Fact("Decisions", status["decisions"], "number", note=f"stood in for: {stood_in:,}", tone="bad" if stood_in else ""),
-            Fact("Put first by the guard", guarded, "number"),
-            Fact("Changed now", status["held"], "number", note=f"{status['changes']:,} made, {status['undone']:,} undone"),
-        ]  # fmt: skip
+        is_up, stood_in, share = bool(status["up"]), status["fallbacks"], status.get("disagreement") or 0.0
+        mode = "switched off" if status["is_switched_off"] else f"allowed: {status['allowed_mode']}"
+        changed = f"{status['changes']:,} made, {status['undone']:,} undone"
+        said = [
+            ("Scheduler", status["scheduler"], "text", "answers" if is_up else "does not answer", not is_up),
+            ("Process", process or "none works here", "text", "", process is None),
+            ("Latest reading", status.get("read_s"), "since", "", False),
+            ("Mode", status["mode_word"], "text", mode, False),
+            ("Policy", status["policy"], "text", status["policy_sha256"][:12], False),
+            ("May start", status.get("candidates", 0), "number", "", False),
+            ("Run", status.get("running", 0), "number", "", False),
+            ("Oldest wait", status.get("oldest_wait_s"), "seconds", "", False),
+            ("Ordered unlike the site", share, "share", "of pairs of jobs", share > DISAGREES),
+            ("Decisions", status["decisions"], "number", f"stood in for: {stood_in:,}", stood_in > 0),
+            ("Put first by the guard", status["guard_hits"], "number", "they had waited too long", False),
+            ("Changed now", status["held"], "number", changed, False),
+        ]
+        found = [Fact(*one, tone="bad" if is_bad else "") for *one, is_bad in said]
         return facts("Now", found)
 
 
 def _decision(cycles: Sequence[Mapping[str, Any]], moment: Moment | None) -> Panel:
     """Returns the latest decision beside the site's own order."""
     columns = [Column("Place", "number"), Column("Place of the site", "number"), Column("Job"), Column("Asks for"),
-               Column("Time asked", "seconds"), Column("Has waited", "seconds"), Column("What was decided")]  # fmt: skip
+               Column("Time asked", "seconds"), Column("Has waited", "seconds"),
+               Column("What was decided")]  # fmt: skip
     decided = [line for line in cycles if line.get("order")]
     if not decided:
         return table("The latest decision", columns, [], "Nothing has been decided yet.")
@@ -171,11 +174,12 @@ def _decision(cycles: Sequence[Mapping[str, Any]], moment: Moment | None) -> Pan
         _, asked_s, cores, waited_s = _score(line, str(job))
         note = notes.get(str(job)) or (f"{cores:g} cores" if cores else "")
         rows.append([place, own.get(job), str(job), note, asked_s, waited_s, _verdict(line, str(job))])
-    share = line.get("disagreement", 0.0)
-    lead = f"Decided by {line['decided_by']} in {line['latency_ms']:.1f} ms; {100 * share:.0f} % of pairs stand the other way round than with the site."
+    lead = f"Decided by {line['decided_by']} in {line['latency_ms']:.1f} ms. "
+    lead += f"{100 * line.get('disagreement', 0.0):.0f} % of pairs stand the other way round than with the site."
     masked = [
         [None, None, str(job), notes.get(str(job), ""), None, None, f"not decided on: {why}"]
         for job, why in line["masked"].items()
+        if str(job) not in map(str, line["order"])
     ]
     hidden = max(0, len(line["order"]) - MOST_LISTED) + max(0, len(masked) - MOST_LISTED)
     return table("The latest decision", columns, [*rows, *masked[:MOST_LISTED]], lead, more=hidden)
@@ -252,8 +256,8 @@ def _events(told: Sequence[Mapping[str, Any]], status: Mapping[str, Any]) -> Pan
         changes = [*line.get("changes", []), *line.get("undone", [])]
         if changes:
             found.append((when, "change", f"{line.get('applied', 0)} of {len(changes)} changes were made"))
-        if line.get("kind"):
-            found.append((when, str(line["kind"]), " ".join(line.get("lines", [])[-1:])))
+        if line.get("lines"):
+            found.append((when, str(line["kind"]), line["lines"][-1]))
     for name in ("configuration_trouble", "last_failed_read", "last_fallback", "last_failed_side_work"):
         if status.get(name):
             found.append((status["time_s"], "trouble", str(status[name])))

@@ -57,9 +57,9 @@ _ENDED: Final = """
     WHERE end_s IS NOT NULL ORDER BY id DESC LIMIT ?
 """
 _ATTEMPTS: Final = """
-    SELECT attempts.job, attempts.state, attempts.start_s, attempts.end_s, attempts.cpus, attempts.gpus, attempts.code,
-           jobs.name, jobs.command, jobs.time_s, jobs.memory_mb FROM attempts JOIN jobs ON jobs.id = attempts.job
-    WHERE attempts.start_s IS NOT NULL ORDER BY attempts.id DESC LIMIT ?
+    SELECT attempts.job, attempts.state, coalesce(attempts.start_s, attempts.asked_s) AS start_s, attempts.end_s,
+           attempts.cpus, attempts.gpus, attempts.code, jobs.name, jobs.command, jobs.time_s FROM attempts
+    JOIN jobs ON jobs.id = attempts.job ORDER BY attempts.id DESC LIMIT ?
 """
 _NUMBERS: Final = re.compile(r"\d+(, \d+)*")
 
@@ -95,12 +95,12 @@ class QueueSource:
             "reasons": _reason_bars(jobs, reasons),
             "nodes": self._machine(attempts, cores, gpus),
             "gantt": _gantt(attempts, cores, line, now_s),
+            "what-if": self._what_if(found, cores),
             "jobs": _job_table(jobs, reasons, line),
             "decision": _decision_table(decisions, reasons),
             "length": _length(decisions),
-            "ended": self._ended(),
             "log": self._log(),
-            "what-if": self._what_if(found, cores),
+            "ended": self._ended(),
         }
 
     def ask(self, question: Mapping[str, Any]) -> Panels:
@@ -273,13 +273,14 @@ def _gantt(attempts: Sequence[sqlite3.Row], cores: int, line: Sequence[Expected]
 
 def _job_table(jobs: Sequence[sqlite3.Row], reasons: Mapping[int, str], line: Sequence[Expected]) -> Panel:
     columns = [Column("Job"), Column("What"), Column("State"), Column("Cores", "number"), Column("Priority", "number"),
-               Column("Submitted", "since"), Column("Started", "since"), Column("Expected start", "clock"), Column("Why it waits")]  # fmt: skip
+               Column("Submitted", "since"), Column("Started", "since"), Column("Expected start", "clock"),
+               Column("Why it waits")]  # fmt: skip
     expected = {one.job: one.median_s for one in line}
-    rows = [
-        [str(row["id"]), _what(row), row["state"], row["cores"], row["priority"], row["submit_s"],
-         row["start_s"] if row["state"] == "running" else None, expected.get(str(row["id"])), reasons.get(row["id"], "")]
-        for row in jobs
-    ]  # fmt: skip
+    rows = []
+    for row in jobs:
+        asked = [str(row["id"]), _what(row), row["state"], row["cores"], row["priority"], row["submit_s"]]
+        start_s = row["start_s"] if row["state"] == "running" else None
+        rows.append([*asked, start_s, expected.get(str(row["id"])), reasons.get(row["id"], "")])
     return table("Jobs", columns, rows, "Those that run and those that wait.")
 
 

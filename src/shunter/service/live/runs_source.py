@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 from shunter.agents.training.progress_log import CSV_FILE
 from shunter.comparison.rows import COMPARISON
@@ -20,6 +21,8 @@ from shunter.studies.seeds import SEEDS_FILE
 from shunter.studies.study import STUDY_FILE
 
 REPORT: Final = "report.html"
+REPORTS: Final = "/live/reports"
+"""Where the page finds reports."""
 MOST_RUNS: Final = 300
 MOST_FOLDERS: Final = 5000
 """So many folders are looked at, at most."""
@@ -46,6 +49,8 @@ class RunsSource:
         self.name = name
         self._folder = folder
         self._known: dict[tuple[Path, float], str] = {}
+        self._reports: dict[str, Path] = {}
+        """By the name of a run, as of the latest reading."""
 
     def read(self) -> Panels:
         """Returns the runs, the newest first."""
@@ -56,10 +61,11 @@ class RunsSource:
             Column("What"),
             Column("Changed", "since"),
             Column("What came of it"),
-            Column("Report"),
+            Column("Report", "report"),
         ]
+        self._reports = {one.name: one.path / REPORT for one in shown if _is_report(one.path / REPORT)}
         rows = [
-            [one.name, one.kind, one.changed_s, one.words, REPORT if (one.path / REPORT).is_file() else ""]
+            [one.name, one.kind, one.changed_s, one.words, self._address(one.name) if one.name in self._reports else ""]
             for one in shown
         ]
         counts: dict[str, int] = {}
@@ -75,6 +81,13 @@ class RunsSource:
     def ask(self, question: Mapping[str, Any]) -> Panels:
         """Refuses: a folder is asked nothing."""
         return no_questions(self)
+
+    def report(self, name: str) -> Path | None:
+        """Returns the report of a run that is listed; a name is never taken for a path."""
+        return self._reports.get(name)
+
+    def _address(self, name: str) -> str:
+        return f"{REPORTS}/{quote(self.name, safe='')}/{quote(name, safe='')}"
 
     def _found(self) -> list[Found]:
         found, known = [], {}
@@ -116,6 +129,10 @@ def _folders(root: Path) -> Iterator[Path]:
                 raise
             continue
         left += [(one, depth + 1) for one in inside if one.is_dir() and not one.is_symlink()]
+
+
+def _is_report(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 def _words(words_of: Callable[[Path], str], path: Path) -> str:

@@ -71,7 +71,7 @@ export class PanelBox {
     const title = h(`h${this.level}`, { id });
     const lead = h("p", { class: "lead" });
     const body = h("div", { class: "body" });
-    const section = h("section", { class: `panel ${panel.kind}${panel.wide ? " wide" : ""}`, "aria-labelledby": id, "data-key": key }, title, lead, body);
+    const section = h("section", { class: `panel kind-${panel.kind}${panel.wide ? " wide" : ""}`, "aria-labelledby": id, "data-key": key }, title, lead, body);
     const View = VIEWS[panel.kind];
     const shown = { kind: panel.kind, section, title, lead, view: new View(body, { box: this, source: this.source, title: panel.title }) };
     this.panels.set(key, shown);

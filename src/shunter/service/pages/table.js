@@ -4,6 +4,7 @@ import { IS_NUMBER, number, shown } from "./words.js";
 
 const SEARCHED_FROM = 9;
 const SHORT = 12;
+const LONG = 24;
 
 export class Table {
   constructor(body, { title }) {
@@ -54,7 +55,7 @@ export class Table {
     const count = kept.length;
     if (!this.isWhole) kept = kept.slice(0, SHORT);
     this.rows.replaceChildren(...kept.map((row) => h("tr", {}, ...row.map((cell, place) => h(
-      "td", { class: IS_NUMBER.has(cell?.format ?? columns[place].format) ? "right" : null }, shown(cell, columns[place].format),
+      "td", { class: IS_NUMBER.has(cell?.format ?? columns[place].format) ? "right" : words(cell).length > LONG ? "long" : null }, shown(cell, columns[place].format),
     )))));
     if (!count) this.rows.append(h("tr", {}, h("td", { class: "quiet", colspan: columns.length }, rows.length ? "No row has this." : "There are none.")));
     this.tools.hidden = rows.length < SEARCHED_FROM;

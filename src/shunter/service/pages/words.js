@@ -18,6 +18,7 @@ export function number(value) {
   if (value === null || value === undefined || value === "") return DASH;
   if (typeof value !== "number") return String(value);
   const size = Math.abs(value);
+  if (size && size < 0.001) return value.toPrecision(2);
   const digits = Number.isInteger(value) || size >= 1000 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
   return value.toLocaleString("en", { maximumFractionDigits: digits });
 }
@@ -45,7 +46,7 @@ export function since(value) {
 }
 
 export function share(value) {
-  return value === null || value === undefined ? DASH : `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`;
+  return value === null || value === undefined ? DASH : `${(100 * value).toFixed(value && value < 0.1 ? 1 : 0)} %`;
 }
 
 const FORMATS = {
@@ -57,6 +58,7 @@ export const IS_NUMBER = new Set(["number", "seconds", "share"]);
 /** Returns a value as an element whose words go on with the clock where they have to. */
 export function shown(value, format = "text") {
   if (value !== null && typeof value === "object") return shown(value.value, value.format);
+  if (format === "report") return value ? h("a", { href: value, target: "_blank", rel: "noopener" }, "open") : h("span");
   const words = (FORMATS[format] || FORMATS.text)(value);
   if (format !== "since" && format !== "clock") return h("span", {}, words);
   const element = h("time", { title: value === null ? null : clock(value, true) }, words);

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from shunter.report.page.writing import ASSETS
 from shunter.service.live.hub import BEAT_S, GAP_S, Hub, Viewer, event
 from shunter.service.live.panels import to_json_bytes
+from shunter.service.live.runs_source import REPORTS, RunsSource
 from shunter.service.live.sessions import Sessions
 from shunter.service.protocol import LINGER
 from shunter.service.refusals import RefusedError
@@ -41,6 +42,8 @@ FENCED: Final = {
     "cache-control": "no-store",
 }
 """Nothing is loaded from elsewhere, nothing in the page runs but its own files, and nobody frames it."""
+BOXED: Final = {**FENCED, "content-security-policy": "sandbox allow-scripts; frame-ancestors 'none'"}
+"""For reports, which say themselves what they load: nothing."""
 TYPES: Final = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
@@ -114,6 +117,16 @@ async def ask(request: Request) -> Response:
         return to_json_bytes({key: panel.to_json() for key, panel in source.ask(question).items()})
 
     return Response(await service_of(request).work.run(answer), media_type=JSON)
+
+
+@router.get(REPORTS + "/{source}/{run:path}", include_in_schema=False)
+async def report(request: Request) -> Response:
+    """Returns the report of a run, fenced in: it may run its own scripts, and is nobody to this service."""
+    source = hub_of(request).sources.get(request.path_params["source"])
+    path = source.report(request.path_params["run"]) if isinstance(source, RunsSource) else None
+    if path is None:
+        raise RefusedError(404, "there is no such report; the page lists those that there are")
+    return FileResponse(path, headers=BOXED, media_type="text/html")
 
 
 def hub_of(request: Request) -> Hub:
