@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 
 ASSETS: Final = Path(__file__).parent / "assets"
 TEMPLATE: Final = "page.html"
-STYLE, GANTT_SCRIPT, PAGE_SCRIPT = "page.css", "gantt.js", "page.js"
+STYLE, PAGE_SCRIPT = "page.css", "page.js"
+GANTT_SCRIPTS: Final = ("gantt_bars.js", "gantt_painter.js", "gantt_hands.js", "gantt.js")
+"""In the order in which a page has them."""
 PLOTLY: Final = "package_data/plotly.min.js"
 """In the package of Plotly."""
 MAP_STYLE: Final = re.compile(r'document\.getElementById\("([0-9a-f]{64})"\)')
-"""By which Plotly's script asks whether the styles of its maps are there. It adds them otherwise, which our rule forbids,
-and there are no maps here: an empty element of this name is what it finds."""
+"""By which Plotly's script asks whether the styles of its maps are there. It adds them otherwise, which our rule
+forbids; there are no maps here, so that it is to find an empty element of this name."""
 EMPTY_STYLE: Final = "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 """Plotly makes an empty element of styles and fills it by calls."""
 DASH: Final = "–"
@@ -51,7 +53,7 @@ def page_html(page: Page) -> str:
     kinds = {part.kind for part in every_part(page)}
     scripts = [asset(PAGE_SCRIPT)]
     if Gantt.kind in kinds:
-        scripts.insert(0, asset(GANTT_SCRIPT))
+        scripts[:0] = map(asset, GANTT_SCRIPTS)
     if Chart.kind in kinds:
         scripts.insert(0, _plotly())
     style = asset(STYLE)

@@ -189,21 +189,25 @@
     if (packed.steps) for (let at = 1; at < values.length; at++) values[at] += values[at - 1];
     return values;
   }
-  async function columns(packed) {
-    const entries = await Promise.all(Object.entries(packed).map(async ([name, one]) =>
-      [name, Array.isArray(one) ? one : await column(one)]));
+  const NOT_KNOWN = 4294967295;
+  async function columns(packed, scales) {
+    const entries = await Promise.all(Object.entries(packed).map(async ([name, one]) => {
+      if (Array.isArray(one)) return [name, one];
+      const values = await column(one), scale = scales[one.scale];
+      return [name, scale ? Float64Array.from(values, (value) => (value === NOT_KNOWN ? NaN : value * scale)) : values];
+    }));
     return Object.fromEntries(entries);
   }
   async function showGantt(holder) {
     const packed = dataOf(holder.dataset.gantt), place = holder.querySelector(".drawing");
-    const scaled = (values) => values && Float64Array.from(values, (value) => value * packed.unit_s);
-    const bars = await columns(packed.bars), jobs = await columns(packed.jobs);
-    bars.start = scaled(bars.start);
-    bars.end = scaled(bars.end);
+    const scales = { time: packed.unit_s, milli: packed.row_unit };
+    const [bars, jobs] = await Promise.all([columns(packed.bars, scales), columns(packed.jobs, scales)]);
+    // What is packed as lengths becomes ends.
+    bars.end = bars.start.map((start, at) => start + bars.length[at]);
+    bars.high = bars.low.map((low, at) => low + bars.height[at]);
     place.textContent = "";
-    const gantt = new Gantt(place, { ...packed, bars, jobs }, packed.options);
-    themeListeners.push(() => gantt.draw());
-    holder.gantt = gantt;
+    holder.gantt = new Gantt(place, { ...packed, bars, jobs }, packed.options);
+    themeListeners.push(() => holder.gantt.recolor());
   }
   all("figure.gantt").forEach((holder) => {
     const near = new IntersectionObserver((entries) => {
