@@ -2,8 +2,9 @@
 import { h } from "./dom.js";
 import { now as clockNow } from "./words.js";
 
-const STATES = ["ended", "failed", "running", "may run until", "expected"];
-const [RUNNING, UNTIL, EXPECTED] = [2, 3, 4];
+const STATES = ["ended", "failed", "runs, lighter: may run until", "expected to start"];
+const [RUNNING, EXPECTED] = [2, 3];
+const NAMES = ["ended", "failed", "running"];
 const REDRAW_MS = 5000;
 const LEAST_S = 900;
 const MOST_LINE_PART = 0.5;
@@ -14,6 +15,7 @@ export class GanttView {
     this.place = h("div");
     body.append(this.place);
     this.isTouched = false;
+    addEventListener("theme", () => this.gantt?.recolor());
     for (const kind of ["pointerdown", "wheel", "keydown"]) this.place.addEventListener(kind, () => { this.isTouched = true; }, { passive: true });
     this.timer = setInterval(() => this.#goOn(), REDRAW_MS);
   }
@@ -58,7 +60,7 @@ export class GanttView {
           { title: "earliest start", column: "low", kind: "time" }, { title: "latest start", column: "high", kind: "time" },
           { title: "end", column: "end", kind: "time" },
         ],
-        colors: [{ title: "state", column: "state", names: STATES }],
+        colors: [{ title: "state", column: "state", names: STATES, fixed: true }],
       });
     }
     if (!this.isTouched && !this.isOfLog) this.#follow(data);
@@ -66,7 +68,7 @@ export class GanttView {
 
   /** Shows as much of the past as of what is to come, until somebody moves the chart. */
   #follow(data) {
-    const ends = data.bars.latest.filter(Number.isFinite).concat(data.bars.end.filter((_, place) => data.jobs.state[data.bars.job[place]] !== UNTIL));
+    const ends = data.bars.latest.filter(Number.isFinite);
     const after = Math.max(LEAST_S, ...ends.map((end) => end - data.now)) * 1.05;
     this.gantt.show(data.now - after, data.now + after);
   }
@@ -91,7 +93,7 @@ export class GanttView {
     };
     const known = new Map();
     bars.job.forEach((id, number) => {
-      const state = STATES.indexOf(bars.state[number]);
+      const state = NAMES.indexOf(bars.state[number]);
       const [start, end] = [at(bars.start_s[number]), at(bars.end_s[number])];
       const key = `${id} ${state} ${start}`;
       if (!known.has(key)) known.set(key, job(id, bars.note[number], state, { start, end: state === RUNNING && end <= at(this.now) ? NaN : end }));
@@ -100,10 +102,7 @@ export class GanttView {
         return;
       }
       bar(known.get(key), start, at(this.now), bars.top[number], bars.bottom[number], 0);
-      if (end > at(this.now)) {
-        if (!known.has(`${key} until`)) known.set(`${key} until`, job(id, bars.note[number], UNTIL, { start, end }));
-        bar(known.get(`${key} until`), at(this.now), end, bars.top[number], bars.bottom[number], 1);
-      }
+      if (end > at(this.now)) bar(known.get(key), at(this.now), end, bars.top[number], bars.bottom[number], 1);
     });
     line.job.forEach((id, number) => {
       const [low, median, high] = [line.low_s, line.median_s, line.high_s].map((column) => at(column[number]));

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from shunter.report.page.writing import ASSETS
+from shunter.report.page.writing import ASSETS, GANTT_SCRIPTS, STYLE
 from shunter.service.live.hub import BEAT_S, GAP_S, Hub, Viewer, event
 from shunter.service.live.panels import to_json_bytes
 from shunter.service.live.runs_source import REPORTS, RunsSource
@@ -28,7 +28,7 @@ from shunter.service.routes.replies import JSON, body_of, reply, service_of
 router = replies.router()
 PAGES: Final = Path(__file__).parents[1] / "pages"
 PAGE: Final = "index.html"
-SHARED: Final = ("page.css", "gantt.js")
+SHARED: Final = (STYLE, *GANTT_SCRIPTS)
 """Those of reports that this page has too."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
