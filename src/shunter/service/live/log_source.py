@@ -168,7 +168,8 @@ class LogSource:
         # The text of the change is made of numbers that were checked, and of nothing else of the question.
         factors = {"cores": asked["nodes"] / 100, "load": asked["load"] / 100}
         parts = [f"{name}={factor:.4f}x" for name, factor in factors.items() if factor != 1]
-        log, notes = self._log, []
+        log = self._log
+        notes: list[str] = []
         if parts:
             window = self._log.workload.window(self._start, None)
             site = Situation(replace(self._log, workload=window), scheduler.settings.words())
@@ -182,7 +183,7 @@ class LogSource:
     def _answer(self, then: Run, notes: list[str]) -> Panels:
         base = self._run
         settings = then.scheduler.settings
-        columns = [Column("Figure"), Column("As it is"), Column("Then"), Column("Change")]
+        columns = [Column("Figure"), Column("As it is", "number"), Column("Then", "number"), Column("Change", "number")]
         rows = []
         for name, (label, format) in FIGURES.items():
             one, other = base.metrics[name], then.metrics[name]

@@ -93,12 +93,12 @@ class Moment:
             for entry in range(shot.device_offsets[row], shot.device_offsets[row + 1]):
                 taken[int(shot.devices[entry])] += int(shot.millis[entry]) / WHOLE_GPU
         found, first = [], 0
-        for number, node in enumerate(cluster.nodes):
-            last = first + int(node.gpus)
+        for number, one in enumerate(cluster.nodes):
+            last = first + int(one.gpus)
             shown = jobs[number][:MOST_JOBS_OF_A_NODE]
             part = tuple(taken[first:last].tolist())
             is_down = bool(shot.down[number])
-            found.append(NodeState(node.name, node.cores, float(used[number]), int(node.gpus), part, is_down, shown))
+            found.append(NodeState(one.name, one.cores, float(used[number]), int(one.gpus), part, is_down, shown))
             first = last
         return found
 

@@ -140,7 +140,7 @@ class OperationSource:
         is_up, stood_in, share = bool(status["up"]), status["fallbacks"], status.get("disagreement") or 0.0
         mode = "switched off" if status["is_switched_off"] else f"allowed: {status['allowed_mode']}"
         changed = f"{status['changes']:,} made, {status['undone']:,} undone"
-        said = [
+        said: list[tuple[str, Any, str, str, bool]] = [
             ("Scheduler", status["scheduler"], "text", "answers" if is_up else "does not answer", not is_up),
             ("Process", process or "none works here", "text", "", process is None),
             ("Latest reading", status.get("read_s"), "since", "", False),
@@ -154,7 +154,9 @@ class OperationSource:
             ("Put first by the guard", status["guard_hits"], "number", "they had waited too long", False),
             ("Changed now", status["held"], "number", changed, False),
         ]
-        found = [Fact(*one, tone="bad" if is_bad else "") for *one, is_bad in said]
+        found = [
+            Fact(label, value, format, note, "bad" if is_bad else "") for label, value, format, note, is_bad in said
+        ]
         return facts("Now", found)
 
 
@@ -240,7 +242,7 @@ def _found(status: Mapping[str, Any]) -> Panel:
             Fact("the policy, simulated", looked["other"]["mean_wait_s"], "seconds"),
         ]
     said = [*(looked.get("lines") or [])[-1:], *(eta.get("lines") or [])[-2:-1]]
-    lead = " ".join(f"{one}." for one in said)
+    lead = " ".join(f"{one[:1].upper()}{one[1:]}." for one in said)
     return facts("Do start times hold, and what would the policy have gained?", found, lead or "Nothing is known yet.")
 
 

@@ -1,6 +1,6 @@
 // Sliders and choices; each change is answered by the simulator.
 import { freshId, h, say, settled } from "./dom.js";
-import { number } from "./words.js";
+import { inWords, number } from "./words.js";
 import { ask } from "./session.js";
 import { PanelBox } from "./panel_box.js";
 
@@ -59,7 +59,7 @@ export class WhatIf {
       if (mine !== this.asked) return;
       this.trouble.textContent = "";
       this.box.showAll(panels);
-      const facts = panels.facts?.content.facts.map((fact) => `${fact.label} ${fact.note}`).join(", ");
+      const facts = panels.facts?.content.facts.map((fact) => `${fact.label} ${inWords(fact.value, fact.format)} ${fact.note}`.trim()).join(", ");
       say(`The answer is there. ${facts ?? panels.figures?.lead ?? ""}`);
     } catch (error) {
       if (mine === this.asked) this.trouble.textContent = error.message;

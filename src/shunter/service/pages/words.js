@@ -55,11 +55,16 @@ const FORMATS = {
 };
 export const IS_NUMBER = new Set(["number", "seconds", "share"]);
 
+/** Returns a value in words. */
+export function inWords(value, format) {
+  return (FORMATS[format] || FORMATS.text)(value);
+}
+
 /** Returns a value as an element whose words go on with the clock where they have to. */
 export function shown(value, format = "text") {
   if (value !== null && typeof value === "object") return shown(value.value, value.format);
   if (format === "report") return value ? h("a", { href: value, target: "_blank", rel: "noopener" }, "open") : h("span");
-  const words = (FORMATS[format] || FORMATS.text)(value);
+  const words = inWords(value, format);
   if (format !== "since" && format !== "clock") return h("span", {}, words);
   const element = h("time", { title: value === null ? null : clock(value, true) }, words);
   if (format === "since" && value !== null) element.dataset.since = value;
