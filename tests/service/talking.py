@@ -134,12 +134,13 @@ def serving(
     hosts: tuple[str, ...] = LOOPBACK_NAMES,
     logs_requests: bool = False,
     hub: Hub | None = None,
+    port: int = 0,
 ) -> Iterator[Talk]:
     """Yields a client of a service that runs meanwhile: on a Unix socket, or on a free port."""
     # Tests decide on a busy machine: nobody is late unless that is what is tested.
     limits = limits or Limits(deadline_s=30.0)
     service = Service(loaded or Loaded({"sjf": {"policy": "sjf"}, "fcfs": {"policy": "fcfs"}}), limits)
-    opened = Address(socket_path).open()
+    opened = Address(socket_path, port=port).open()
     hub = hub or Hub()
     server = server_of(create_app(service, Door(hosts, token, logs_requests), hub), limits)
     thread = threading.Thread(target=lambda: server.run(sockets=[opened]), daemon=True)

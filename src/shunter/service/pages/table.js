@@ -1,6 +1,6 @@
 // A table that can be searched and sorted; what somebody has typed or chosen stays when new rows come.
 import { h, settled } from "./dom.js";
-import { IS_NUMBER, number, shown } from "./words.js";
+import { IS_NUMBER, inWords, number, shown } from "./words.js";
 
 const SEARCHED_FROM = 9;
 const SHORT = 12;
@@ -50,12 +50,12 @@ export class Table {
   #rows() {
     const { columns, rows, more } = this.content;
     const wanted = this.search.value.trim().toLowerCase();
-    let kept = wanted ? rows.filter((row) => row.some((cell) => words(cell).toLowerCase().includes(wanted))) : [...rows];
+    let kept = wanted ? rows.filter((row) => row.some((cell, place) => words(cell, columns[place].format).toLowerCase().includes(wanted))) : [...rows];
     if (this.by !== null) kept.sort((one, other) => compare(one[this.by], other[this.by]) * (this.isDown ? -1 : 1));
     const count = kept.length;
     if (!this.isWhole) kept = kept.slice(0, SHORT);
     this.rows.replaceChildren(...kept.map((row) => h("tr", {}, ...row.map((cell, place) => h(
-      "td", { class: IS_NUMBER.has(cell?.format ?? columns[place].format) ? "right" : words(cell).length > LONG ? "long" : null }, shown(cell, columns[place].format),
+      "td", { class: IS_NUMBER.has(cell?.format ?? columns[place].format) ? "right" : words(cell, columns[place].format).length > LONG ? "long" : null }, shown(cell, columns[place].format),
     )))));
     if (!count) this.rows.append(h("tr", {}, h("td", { class: "quiet", colspan: columns.length }, rows.length ? "No row has this." : "There are none.")));
     this.tools.hidden = rows.length < SEARCHED_FROM;
@@ -67,8 +67,10 @@ export class Table {
   }
 }
 
-function words(cell) {
-  return String(cell !== null && typeof cell === "object" ? cell.value : cell ?? "");
+/** Returns what is seen of a cell, by which rows are searched; how long ago something was is no name of anything. */
+function words(cell, format) {
+  if (cell !== null && typeof cell === "object") return inWords(cell.value, cell.format);
+  return format === "since" ? "" : inWords(cell, format);
 }
 
 function compare(one, other) {

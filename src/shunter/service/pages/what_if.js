@@ -26,7 +26,7 @@ export class WhatIf {
     const values = this.known ? this.#values() : {};
     this.known = known;
     this.form.replaceChildren(...controls.map((control) => (control.kind === "slider" ? slider(control, values) : choice(control, values))),
-      ...(controls.length ? [h("button", { type: "reset" }, "As it is")] : []));
+      ...(controls.length ? [h("button", { type: "reset" }, "Reset")] : []));
     this.form.onreset = () => { this.box.showAll({}); this.trouble.textContent = ""; setTimeout(() => this.#show(), 0); this.asked += 1; };
     this.#show();
   }
