@@ -156,7 +156,7 @@ def test_tabs_and_tables_work_by_keyboard(live: Talk, open_page: OpenPage) -> No
     page.get_by_text("1 of 30").wait_for()
     assert rows.count() == 1
     page.locator("[data-key=table] input[type=search]").fill("")
-    page.wait_for_function("document.querySelectorAll('[data-key=table] tbody tr').length === 30")
+    rows.nth(29).wait_for()
     number = page.locator("[data-key=table] th button", has_text="Number")
     number.press("Enter")
     number.press("Enter")
@@ -203,7 +203,7 @@ def test_sliders_are_answered(live: Talk, open_page: OpenPage) -> None:
     # Generous, for machines that do other things as well.
     assert time.monotonic() - began < 10
     assert "96 cores (+32)" in panel.locator(".answer [data-key=figures]").inner_text()
-    page.wait_for_function("document.getElementById('said').textContent.startsWith('The answer is there')")
+    page.locator("#said", has_text="The answer is there").wait_for(state="attached")
     panel.get_by_label("Policy").select_option("sjf")
     panel.get_by_text("sjf, easy").wait_for()
     panel.get_by_role("button", name="Reset").click()
@@ -217,9 +217,7 @@ def test_a_log_is_played_through(live: Talk, open_page: OpenPage) -> None:
     before = panel.locator("output").inner_text()
     panel.get_by_label("Speed").select_option("86400")
     panel.get_by_role("button", name="Play").click()
-    page.wait_for_function(
-        "before => document.querySelector('[data-key=replay] output').innerText !== before", arg=before
-    )
+    panel.locator("output", has_not_text=before).wait_for()
     panel.get_by_role("button", name="Pause").click()
 
 
@@ -229,7 +227,7 @@ def test_a_report_runs_in_a_box_of_its_own(live: Talk, open_page: OpenPage) -> N
     assert link.get_attribute("rel") == "noopener"
     page.goto(f"http://127.0.0.1:{live.where}{link.get_attribute('href')}")
     # Its scripts run, and are of no origin: they cannot ask this service anything.
-    page.wait_for_function("document.title === 'null'")
+    wait_until(lambda: page.title() == "null", "the report to run")
 
 
 def test_the_page_says_that_the_connection_is_lost_and_comes_back_by_itself(
