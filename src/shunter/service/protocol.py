@@ -94,8 +94,9 @@ class TimedProtocol(HttpToolsProtocol):
     def shutdown(self) -> None:
         """Ends the connection in order: an answer that goes on and on ends here."""
         super().shutdown()
+        # What a slow client has not taken yet would keep the service from ending.
         if self._lingers:
-            self.transport.close()
+            self.transport.abort()
 
     def send_400_response(self, msg: str) -> None:
         """Refuses what is no HTTP."""
