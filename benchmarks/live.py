@@ -3,9 +3,9 @@
     PYTHONPATH=. python benchmarks/live.py [--seconds 60] [--rate 1000] [--pages 2] [--clients 18] [--no-restart]
 
 A service runs as a process of its own, with a synthetic source: 20 tables of 20 rows and a figure, which change 50
-times a second, and a Gantt chart with 400 bars that changes twice a second. That is a thousand events a second. A viewer is
-told ten times a second at most, and what has changed more than once meanwhile is told once, in its newest state
-(*merged*). At the end nothing changes any more, and there must be no panel whose last state a client does not have.
+times a second, and a Gantt chart with 400 bars that changes twice a second. That is a thousand events a second. A
+viewer is told ten times a second at most, and what has changed more than once meanwhile is told once, in its newest
+state (*merged*). At the end nothing changes any more, and there must be no panel whose last state a client lacks.
 
 Memory: the resident set of the server every five seconds, and the heap of each page's JavaScript after its garbage was
 collected (CDP `Performance.getMetrics`). Flat means: the last third of the readings is not more than 10 % above the
