@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from shunter.errors import InputError
 from shunter.execution.operating.audit import Audit, audit_lines, read_input
 from shunter.execution.operating.configuration import Configuration, Configured, read_configuration
 from shunter.execution.operating.ended_jobs import EndedJobs
-from shunter.execution.operating.folder import OperationFolder
+from shunter.execution.operating.folder import OperationFolder, write_private
 from shunter.execution.operating.judge import Judge, verdict_of
 from shunter.execution.operating.modes import Mode
 from shunter.execution.operating.neighbor import Knob
@@ -48,6 +49,42 @@ def test_a_journal_tells_the_next_process_what_is_held(folder: OperationFolder) 
     assert [(one.job, one.is_foreign) for one in UndoJournal(folder, "slurm", "").all] == [(6, True)]
     assert len(again) == 0
     assert os.stat(folder.journal).st_mode & 0o777 == 0o640
+
+
+def test_a_journal_that_is_written_anew_is_on_the_disk_before_it_takes_the_place_of_the_old_one(
+    folder: OperationFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    UndoJournal(folder, "slurm", "").set([(waiting(5), Knob.SITE_FACTOR, 0, 300)], 1.0)
+    steps: list[tuple[str, int]] = []
+    synced, replaced = os.fsync, Path.replace
+
+    def fsync(descriptor: int) -> None:
+        steps.append(("synced", os.fstat(descriptor).st_ino))
+        synced(descriptor)
+
+    def replace_(path: Path, target: Path) -> Path:
+        steps.append(("replaced", path.stat().st_ino))
+        return replaced(path, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replace_)
+    assert len(UndoJournal(folder, "slurm", "")) == 1
+    new = folder.journal.stat().st_ino
+    assert steps == [("synced", new), ("replaced", new), ("synced", folder.path.stat().st_ino)]
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing_beside_it(
+    folder: OperationFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    write_private(folder.status, b"{}")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_private(folder.status, b'{"held": 1}')
+    assert [path.name for path in folder.path.iterdir()] == ["status.json"]
+    assert folder.status.read_bytes() == b"{}"
 
 
 def test_half_a_line_was_never_acted_on_and_a_damaged_one_is_told(folder: OperationFolder) -> None:
