@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
-from shunter.checks import check_fields, check_name, declarations, declared, from_table, number, whole
+from shunter.checks import as_written, check_fields, check_name, declarations, declared, from_table, number, whole
 from shunter.errors import InputError
 from shunter.files import toml_value
 
@@ -329,7 +329,7 @@ def _parents(table: object, where: str) -> dict[str, str]:
 def _text(content: Mapping[str, Any], key: str, where: str) -> str | None:
     value = content.get(key)
     if value is not None and not (isinstance(value, str) and value.strip()):
-        raise InputError(f"{where}: {key} is {value!r}; expected text in quotes")
+        raise InputError(f"{where}: {key} is {as_written(value)}; expected text in quotes")
     return value
 
 
