@@ -99,6 +99,17 @@ class Limit:
             raise InputError(f"bounds nothing; give one of {', '.join(BOUNDS)}")
 
     @property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """By the words of ``per``, one of which names a job must have; a word is missing where any will do."""
+        names = {"partition": self.partitions, "qos": self.qos, "account": self.accounts, "user": self.users}
+        return {word: some for word, some in names.items() if some}
+
+    @property
+    def whose(self) -> str:
+        """Whose jobs it is for, in words: ``partition gpu and user ann or bob``, ``all jobs``."""
+        return " and ".join(f"{word} {' or '.join(names)}" for word, names in self.names.items()) or "all jobs"
+
+    @property
     def has_hours(self) -> bool:
         """Whether it holds at some hours alone."""
         return bool(self.from_time or self.days)
