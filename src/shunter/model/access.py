@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 _NO_PARTITION_RULES: Final = PartitionRules()
 USUAL_TIER: Final = _NO_PARTITION_RULES.tier
-_WHO: Final = {"accounts": "account", "denied_accounts": "account", "users": "user", "qos": "qos"}
+_WHO: Final = {
+    "accounts": "account",
+    "denied_accounts": "account",
+    "users": "user",
+    "denied_users": "user",
+    "qos": "qos",
+}
 """The rules that name owners of jobs, and the columns that tell them."""
 _SHAPE: Final = ("tasks", "cores_per_task", "memory_mb_per_task", "gpus_per_task", "gpu_type", "kind")
 
@@ -257,13 +263,11 @@ class _Finder:
     def _not_admitting(self, job: Row, name: str) -> str | None:
         """Returns the rule by which a partition does not admit the owner of a job; None: it does."""
         rules, accounts = self._rules(name), set(self._cluster.rules.within(job.get("account")))
-        if not accounts.isdisjoint(rules.denied_accounts):
-            return f"{self._place(name)}: denied_accounts names its account"
-        owner = {"accounts": accounts, "users": {job.get("user")}, "qos": {job.get("qos")}}
-        for key, own in owner.items():
-            admitted = getattr(rules, key)
-            if admitted and own.isdisjoint(admitted):
-                return f"{self._place(name)}: {key} does not name its {_WHO[key]}"
+        names: dict[str, set[Any]] = {"account": accounts, "user": {job.get("user")}, "qos": {job.get("qos")}}
+        for key, word in _WHO.items():
+            told, is_denial = getattr(rules, key), key.startswith("denied_")
+            if told and names[word].isdisjoint(told) != is_denial:
+                return f"{self._place(name)}: {key} {'names' if is_denial else 'does not name'} its {word}"
         return None
 
     def _too_small(self, job: Row, name: str) -> str | None:

@@ -55,6 +55,7 @@ class PartitionRules:
     accounts: tuple[str, ...] = declared((), "The accounts whose jobs may use it; none: all.")
     denied_accounts: tuple[str, ...] = declared((), "The accounts whose jobs may not.")
     users: tuple[str, ...] = declared((), "The users whose jobs may use it; none: all.")
+    denied_users: tuple[str, ...] = declared((), "The users whose jobs may not.")
     qos: tuple[str, ...] = declared((), "The QOS whose jobs may use it; none: all.")
     exclusive: bool = declared(False, "Whether its jobs have their nodes for themselves.")
     where: str = field(default="", compare=False)
@@ -377,8 +378,9 @@ def _check_consistent(partition: PartitionRules) -> None:
         raise InputError(
             f"{partition.where}: default_time_s is {default_s:g}, above max_time_s, which is {most_s:g}; lower it"
         )
-    if both := set(partition.accounts) & set(partition.denied_accounts):
-        raise InputError(f"{partition.where}: {min(both)} is among accounts and denied_accounts; choose one")
+    for key in ("accounts", "users"):
+        if both := set(getattr(partition, key)) & set(getattr(partition, f"denied_{key}")):
+            raise InputError(f"{partition.where}: {min(both)} is among {key} and denied_{key}; choose one")
 
 
 def _check_reserved(
