@@ -182,7 +182,7 @@ def test_policies_are_judged_by_what_they_were_trained_for(tmp_path: Path) -> No
     terms: dict[str, Any] = {"against": "fcfs/easy", "windows": 2, "length": 50, "threads": 1}
 
     def judged(*checkpoints: str, **more: str) -> str:
-        return shunter.evaluate(checkpoints, workload(), 64, **terms, **more).comparison.metric
+        return shunter.evaluate(checkpoints, workload(), 64, **{**terms, **more}).comparison.metric
 
     assert judged(waits) == judged(waits, plain) == "mean_wait_s"
     assert judged(plain) == judged(plain, waits) == "mean_bounded_slowdown"

@@ -351,7 +351,7 @@ def result_ledger(workload: Workload, cluster: Cluster, scheduler: Scheduler) ->
         ledger = _plus(ledger, workload, workload.jobs[column].is_null(), rule)
     for table, names in (order.names_without_jobs(workload) if order else {}).items():
         ledger = ledger.plus(f"policy.{table}: a name that no job has changes nothing", len(names), names[0])
-    for rule, places in rules_without_jobs(workload, cluster).items():
+    for rule, places in (rules_without_jobs(workload, cluster) | scheduler.pairs.without_effect(cluster)).items():
         ledger = ledger.plus(rule, len(places), places[0])
     return ledger
 
