@@ -198,5 +198,5 @@ def test_an_audit_that_is_none_is_told(shunter: Command, tmp_path: Path) -> None
     assert "there is no such file" in shunter("operate", "replay", audit, "--policy", "sjf").error()
     audit.write_text('{"hello": 1}\n')
     assert "is no line of an audit" in shunter("operate", "replay", audit, "--policy", "sjf").error()
-    audit.write_text('{"schema": 1, "input_sha256": "00"}\n')
+    audit.write_text('{"schema": 1, "input_sha256": "00", "order": [], "chosen": {}, "policy": "sjf"}\n')
     assert "nothing of it can be decided again" in shunter("operate", "replay", audit, "--policy", "sjf").error()

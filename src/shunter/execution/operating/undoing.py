@@ -59,8 +59,8 @@ def scheduler_of(folder: OperationFolder) -> tuple[str, str] | None:
         if line.get("op") == "head" and {"scheduler", "programs"} <= line.keys():
             return str(line["scheduler"]), str(line["programs"])
     for line in lines:
-        if line.get("op") == "set" and line.get("knob") in SCHEDULERS:
-            return SCHEDULERS[line["knob"]], ""
+        if line.get("op") == "set" and str(line.get("knob")) in SCHEDULERS:
+            return SCHEDULERS[str(line["knob"])], ""
     what = f"{folder.journal}:1: is no head of a journal, and no other line tells beside which scheduler it is"
     raise InputError(f"{what}; look whether a job is still changed, and remove the file")
 
