@@ -154,45 +154,70 @@ impl Block {
     pub(super) fn least_in(&self, from_ms: i64, until_ms: i64, least: &mut [i64]) {
         let first = self.row_at(from_ms);
         let end = self.instants.partition_point(|&instant_ms| instant_ms < until_ms).max(first + 1);
-        self.least_of(first..end, least, None);
+        least.copy_from_slice(&self.row(first)[..least.len()]);
+        (first + 1..end).for_each(|row| self.lower_to(row, least, None));
     }
 
-    /// The same, unless none of the first lanes has so much even at the beginning: then it is what is free there.
-    pub(super) fn least_where_room(
+    /// The same, and whether any of the first lanes has so much throughout. If not, what is left there does not say how much.
+    pub(super) fn has_room_in(
         &self,
         (from_ms, until_ms): (i64, i64),
         width: usize,
         asked: i64,
         least: &mut [i64],
-    ) {
+    ) -> bool {
         let first = self.row_at(from_ms);
-        if self.is_full(first, width, asked) {
-            return least.copy_from_slice(&self.row(first)[..least.len()]);
-        }
-        self.least_in(from_ms, until_ms, least);
+        let end = self.instants.partition_point(|&instant_ms| instant_ms < until_ms).max(first + 1);
+        self.first_full(first..end, asked, width, least, None).is_none()
     }
 
+    /// Lowers amounts to those of a row.
     #[inline]
-    fn least_of(&self, rows: Range<usize>, least: &mut [i64], own: Option<(i64, &[i64])>) {
-        least.copy_from_slice(&self.row(rows.start)[..least.len()]);
-        for row in rows.start + 1..rows.end {
-            let amounts = &self.row(row)[..least.len()];
-            match own {
-                // No start is as late as what the job itself takes: that lies behind the first row.
-                Some((own_ms, own)) if own_ms <= self.instants[row] => {
-                    least
-                        .iter_mut()
-                        .zip(amounts.iter().zip(own))
-                        .for_each(|(least, (&here, own))| *least = (*least).min(here + own));
-                }
-                _ => least.iter_mut().zip(amounts).for_each(|(least, &here)| *least = (*least).min(here)),
+    fn lower_to(&self, row: usize, least: &mut [i64], own: Option<(i64, &[i64])>) {
+        let amounts = &self.row(row)[..least.len()];
+        match own {
+            // No start is as late as what the job itself takes: that lies behind the first row.
+            Some((own_ms, own)) if own_ms <= self.instants[row] => {
+                least
+                    .iter_mut()
+                    .zip(amounts.iter().zip(own))
+                    .for_each(|(least, (&here, own))| *least = (*least).min(here + own));
             }
+            _ => least.iter_mut().zip(amounts).for_each(|(least, &here)| *least = (*least).min(here)),
         }
     }
 
-    /// Whether none of the first lanes has so much.
-    fn is_full(&self, row: usize, width: usize, asked: i64) -> bool {
-        !self.row(row)[..width].iter().any(|&amount| amount >= asked)
+    /// The first row by which none of the first lanes has had so much throughout; none: some lane has. Then the least of each lane
+    /// is left in `least`.
+    #[inline]
+    fn first_full(
+        &self,
+        rows: Range<usize>,
+        asked: i64,
+        width: usize,
+        least: &mut [i64],
+        own: Option<(i64, &[i64])>,
+    ) -> Option<usize> {
+        least.copy_from_slice(&self.row(rows.start)[..least.len()]);
+        let is_full = |least: &[i64]| !least[..width].iter().any(|&amount| amount >= asked);
+        if is_full(least) {
+            return Some(rows.start);
+        }
+        (rows.start + 1..rows.end).find(|&row| {
+            self.lower_to(row, least, own);
+            is_full(least)
+        })
+    }
+
+    /// The last row from which on, up to the last of some rows, none of these lanes has so much throughout. They have not from the first.
+    #[inline]
+    fn last_full(&self, rows: Range<usize>, asked: i64, least: &mut [i64], own: Option<(i64, &[i64])>) -> usize {
+        least.fill(i64::MAX);
+        let is_full = |row: &usize| {
+            self.lower_to(*row, least, own);
+            !least.iter().any(|&amount| amount >= asked)
+        };
+        rows.rev().find(is_full).unwrap_or_default()
     }
 
     /// Goes through the starts at which some node may have room: from one on, and until before another, each finds the same
@@ -214,20 +239,29 @@ impl Block {
             while next < self.instants.len() && self.instants[next] < start_ms + span_ms {
                 next += 1;
             }
-            // Mostly no node has room: then there is no need to know the least of each.
-            let is_full = self.is_full(first, width, asked);
-            if !is_full {
-                self.least_of(first..next, least, own);
-            }
-            // The least changes when the first row is over, or the next one begins within the span.
-            let enters_ms = self.instants.get(next).map_or(i64::MAX, |&instant_ms| instant_ms - span_ms + 1);
-            let over_ms = self.end_of(first);
-            let until_ms = over_ms.min(enters_ms).min(before_ms);
-            if !is_full && visit(start_ms, until_ms, least) || until_ms >= before_ms {
+            // Mostly no node has room throughout: that is seen after a few rows.
+            let until_ms = match self.first_full(first..next, asked, width, least, own) {
+                // Whatever starts up to the end of the row that is told finds those rows, too.
+                Some(full) => {
+                    self.end_of(self.last_full(first..full + 1, asked, &mut least[..width], own)).min(before_ms)
+                }
+                None => {
+                    // The least changes when the first row is over, or the next one begins within the span.
+                    let enters_ms = self.instants.get(next).map_or(i64::MAX, |&instant_ms| instant_ms - span_ms + 1);
+                    let until_ms = self.end_of(first).min(enters_ms).min(before_ms);
+                    if visit(start_ms, until_ms, least) {
+                        return;
+                    }
+                    until_ms
+                }
+            };
+            if until_ms >= before_ms {
                 return;
             }
             start_ms = until_ms;
-            first += usize::from(over_ms <= start_ms);
+            while self.end_of(first) <= start_ms {
+                first += 1;
+            }
             next = next.max(first + 1);
         }
     }
@@ -305,9 +339,9 @@ mod tests {
                     false
                 });
                 for at in from_ms..starts.before_ms {
-                    let is_full = plain[at as usize].iter().all(|&amount| amount < 9);
-                    let expected = (!is_full).then(|| least(&seen, at, at + span_ms));
-                    assert_eq!(found[at as usize], expected, "seed {seed}, start {at}");
+                    let expected = least(&seen, at, at + span_ms);
+                    let has_room = expected.iter().any(|&amount| amount >= 9);
+                    assert_eq!(found[at as usize], has_room.then_some(expected), "seed {seed}, start {at}");
                 }
                 seen.iter_mut().for_each(|row| row.truncate(1));
                 let fits = |at: &i64| (*at..at + span_ms).all(|within| seen[within as usize][0] >= 9);

@@ -183,12 +183,14 @@ impl<'a> Search<'a> {
         let is_one_instant = starts.until_ms == starts.from_ms + 1;
         changes.clear();
         let mut most = 0;
+        // Where some nodes have room for all tasks, only earlier starts are of interest on the others.
+        let mut before_ms = starts.until_ms;
         for nodes in lanes.by_block(group) {
             let number = lanes.block(nodes[0]);
             let block = &blocks[number];
             let starts = Starts {
                 from_ms: starts.from_ms,
-                before_ms: starts.until_ms,
+                before_ms,
                 span_ms: *span_ms,
                 lanes: lanes.asked(shape, block.lanes()),
                 width: lanes.width(),
@@ -208,7 +210,10 @@ impl<'a> Search<'a> {
                     changes.extend([(from_ms, tasks), (until_ms, -tasks)]);
                     most_here = most_here.max(tasks);
                 }
-                false
+                if tasks >= wanted {
+                    before_ms = from_ms;
+                }
+                tasks >= wanted
             });
             most += most_here;
             if is_one_instant && most >= wanted {

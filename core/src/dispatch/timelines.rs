@@ -5,9 +5,10 @@ use crate::dispatch::block::Block;
 use crate::dispatch::group_levels::{Changed, GroupLevels};
 use crate::dispatch::lanes::Lanes;
 use crate::dispatch::search::{Scratch, Search, Sought};
+use crate::model::cluster::Cluster;
 use crate::model::free::Free;
 use crate::model::job::Shape;
-use crate::place::placement::Placement;
+use crate::place::placement::{Part, Placement};
 use crate::place::rules::Rule;
 use crate::sim::job_state::JobState;
 use crate::sim::setup::Setup;
@@ -107,36 +108,64 @@ impl Timelines {
         Search::new(simulation, job, sought, gains, lanes, blocks, room, scratch).earliest_ms(levels)
     }
 
-    /// Leaves in `free` what stays free from an instant on for so long. For a rule that takes nodes by number, as many are
-    /// looked at as hold all tasks of this shape; what is left of the others does not matter then. Of several partitions
-    /// one must hold all tasks, so that all nodes are looked at.
-    pub(super) fn free_during(&mut self, simulation: &Simulation, shape: &Shape, during: Stretch, free: &mut Free) {
+    /// Where the placement rule puts a job that starts within a stretch, at its beginning, on what stays free throughout;
+    /// `free` is scratch space.
+    pub(super) fn place(
+        &mut self,
+        simulation: &Simulation,
+        job: u32,
+        during: Stretch,
+        free: &mut Free,
+    ) -> Option<Placement> {
         let Setup { cluster, config, .. } = &simulation.setup;
+        let shape = simulation.shape_of(job);
         free.copy_down(&simulation.machine.free);
         let has_choice = cluster.choices_for(shape).len() > 1;
-        let by_number = config.placement == Rule::FirstFit && shape.gpu_milli == 0 && !has_choice;
-        let mut missing = shape.tasks;
+        if config.placement == Rule::FirstFit && shape.gpu_milli == 0 && !has_choice {
+            return self.place_by_number(cluster, shape, during, free);
+        }
         let least = &mut self.scratch.least;
         for nodes in self.lanes.by_block(cluster.nodes_for(shape)) {
             let block = &self.blocks[self.lanes.block(nodes[0])];
             least.resize(block.lanes(), 0);
-            if by_number {
-                // What is left of nodes without room does not matter either.
-                let asked = shape.asked()[0];
-                block.least_where_room((during.from_ms, during.until_ms), self.lanes.width(), asked, least);
-            } else {
-                block.least_in(during.from_ms, during.until_ms, least);
+            block.least_in(during.from_ms, during.until_ms, least);
+            nodes.iter().for_each(|&node| self.lanes.note(free, cluster, node, least));
+        }
+        simulation.place_at(free, job, during.from_ms)
+    }
+
+    /// The same for the rule that fills nodes by number: no more of them are looked at than it takes. `free` says which are down.
+    fn place_by_number(
+        &mut self,
+        cluster: &Cluster,
+        shape: &Shape,
+        during: Stretch,
+        free: &mut Free,
+    ) -> Option<Placement> {
+        let Timelines { lanes, blocks, scratch, .. } = self;
+        let mut placement = Placement::default();
+        let mut missing = shape.tasks;
+        // A node on which more is promised than there is has room for those that do not ask for it.
+        let asked = if shape.cores_milli > 0 { shape.cores_milli } else { i64::MIN };
+        for nodes in lanes.by_block(cluster.nodes_for(shape)) {
+            let block = &blocks[lanes.block(nodes[0])];
+            scratch.least.resize(lanes.asked(shape, block.lanes()), 0);
+            let during = (during.from_ms, during.until_ms);
+            if !block.has_room_in(during, lanes.width(), asked, &mut scratch.least) {
+                continue;
             }
             for &node in nodes {
-                self.lanes.note(free, cluster, node, least);
-                if by_number {
-                    missing = missing.saturating_sub(self.lanes.capacity(free, cluster, shape, node, least));
-                    if missing == 0 {
-                        return;
-                    }
+                let tasks = lanes.capacity(free, cluster, shape, node, &scratch.least).min(missing);
+                if tasks > 0 {
+                    placement.push(Part { node, tasks });
+                    missing -= tasks;
+                }
+                if missing == 0 {
+                    return Some(placement);
                 }
             }
         }
+        None
     }
 
     /// Whether a reservation that is not in the projection has room on its own nodes.
