@@ -69,7 +69,7 @@ pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
         }
         Dispatch::Reserve { depth: 0 } => standing::greedy_pass(simulation),
         Dispatch::Reserve { depth: 1 } if !keeps_promises(simulation) => standing::easy_pass(simulation),
-        Dispatch::Reserve { depth } => reserving::pass(simulation, depth, &turns::queue_turns(simulation)),
+        Dispatch::Reserve { depth } => reserving::standing_pass(simulation, depth),
         Dispatch::Committed { .. } => {
             if let Some(job) = simulation.waiting.queue.head() {
                 committed::commit(simulation, job);

@@ -31,6 +31,8 @@ pub(crate) struct Settled {
     pub(super) freed: u64,
     /// The earliest of these times.
     pub(super) first_ms: Option<i64>,
+    /// The holders are those that stood first in the queue, whose order stands still.
+    pub(super) hold_all: bool,
 }
 
 /// The promises that outlive a pass. A reservation itself is part of its job's state.
