@@ -1,5 +1,6 @@
 //! What has been promised: who holds reservations, who is committed, and how the last pass ended.
 
+use crate::dispatch::agenda::Agenda;
 use crate::dispatch::beside::Head;
 use crate::dispatch::projection::Projection;
 use crate::dispatch::timelines::Stretch;
@@ -31,8 +32,6 @@ pub(crate) struct Settled {
     pub(super) freed: u64,
     /// The earliest of these times.
     pub(super) first_ms: Option<i64>,
-    /// The holders are those that stood first in the queue, whose order stands still.
-    pub(super) hold_all: bool,
 }
 
 /// The promises that outlive a pass. A reservation itself is part of its job's state.
@@ -51,6 +50,8 @@ pub(crate) struct Promises {
     /// any time.
     pub(crate) projection: Option<Box<Projection>>,
     pub(super) settled: Option<Settled>,
+    /// Where the queue stands still, and those who hold reservations stood first in it at the end of the last pass.
+    pub(super) agenda: Option<Agenda>,
     /// Grows whenever something in the projection becomes free earlier than it was: until then, planning a reservation
     /// again would give the same.
     pub(super) freed: u64,

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use crate::dispatch::filling::{is_clear, Filling};
 use crate::dispatch::projection::{reserved, Projection};
-use crate::dispatch::promises::{Promises, Settled};
+use crate::dispatch::promises::Settled;
 use crate::dispatch::timelines::Stretch;
-use crate::dispatch::turns::{is_passed_over, queue_turns};
+use crate::dispatch::turns::is_passed_over;
 use crate::model::rules::Rules;
 use crate::order::ranking::Turn;
 use crate::place::placement::Placement;
@@ -15,89 +15,57 @@ use crate::sim::job_state::Reservation;
 use crate::sim::setup::Setup;
 use crate::sim::simulation::Simulation;
 
-/// One pass over all that the rule looks at in an order that stands still. Mostly it is made because one more job has come, and
-/// those who hold reservations need not even be listed.
-pub(super) fn standing_pass(simulation: &mut Simulation, depth: u32) {
-    let starts = simulation.machine.starts();
-    let looked_at = match holders_stand_first(simulation) {
-        Some((holders, last)) => {
-            let scanned = simulation.setup.config.scan_depth as usize;
-            let behind: Vec<Turn> =
-                simulation.waiting.queue.behind(last).take(scanned - holders).map(|job| Turn::plain(0, job)).collect();
-            if behind.is_empty() {
-                return;
-            }
-            pass_behind(simulation, depth, holders, &behind);
-            holders + behind.len()
-        }
-        None => {
-            let order = queue_turns(simulation);
-            pass(simulation, depth, &order);
-            order.len()
-        }
-    };
-    // Of those looked at, all either have started or hold a reservation.
-    let started = (simulation.machine.starts() - starts) as usize;
-    let hold_all = simulation.promises.holders.len() + started == looked_at;
-    simulation.promises.settled.iter_mut().for_each(|settled| settled.hold_all = hold_all);
-    simulation.waiting.queue.note_order();
-}
-
-/// How many hold reservations that need not be looked at, and the last of them: they are those that stand first, and whoever has come
-/// since stands behind.
-fn holders_stand_first(simulation: &Simulation) -> Option<(usize, u32)> {
-    let Promises { holders, settled, .. } = &simulation.promises;
-    let &last = holders.last()?;
-    let stand_first = settled.is_some_and(|settled| settled.hold_all) && simulation.waiting.queue.is_new_behind(last);
-    (stand_first && is_settled(simulation)).then_some((holders.len(), last))
-}
-
 /// One pass over waiting jobs in this order; the first `depth` that cannot start hold reservations.
 pub(super) fn pass(simulation: &mut Simulation, depth: u32, order: &[Turn]) {
     let settled = settled_turns(simulation, order);
-    pass_behind(simulation, depth, settled, &order[settled..]);
-}
-
-/// The same of which so many first turns need not be taken; these come behind.
-fn pass_behind(simulation: &mut Simulation, depth: u32, settled: usize, order: &[Turn]) {
     let kept = simulation.promises.projection.take_if(|_| settled > 0);
     let projection = kept.unwrap_or_else(|| keep_good_reservations(simulation, order));
+    let first_ms = simulation.promises.settled.and_then(|settled| settled.first_ms);
+    simulation.promises.agenda = None;
     let freed = simulation.promises.freed;
     let (tried, starts) = (simulation.promises.tried.take().filter(|_| settled > 0), simulation.machine.starts());
     if simulation.is_ruled() {
-        let Simulation { setup, limits, promises, .. } = &mut *simulation;
-        limits.begin_pass();
-        promises.holders[..settled].iter().for_each(|&job| limits.promise(setup, job));
+        simulation.limits.begin_pass();
+        order[..settled].iter().for_each(|turn| simulation.limits.promise(&simulation.setup, turn.job));
     }
     let mut pass = Pass { simulation, projection };
-    pass.take_turns(depth, settled as u32, order, tried.unwrap_or(0));
-    let Pass { simulation, mut projection } = pass;
+    pass.take_turns(depth, settled as u32, &order[settled..], tried.unwrap_or(0));
+    let Pass { simulation, projection } = pass;
     // Outside of a pass only those count that run.
     simulation.limits.begin_pass();
     let nobody_started = simulation.machine.starts() == starts;
     simulation.promises.tried =
         (nobody_started && depth == 1 && stays_tried(simulation)).then_some(simulation.clock.next_arrival);
-    let promises = &mut simulation.promises;
-    let before = promises.settled.take().filter(|_| settled > 0);
-    let held = |&job: &u32| simulation.states[job as usize].reservation.as_deref();
-    let held = promises.holders[settled..].iter().filter_map(held);
-    // Those whose turns were not taken have been planned with all that there was before.
-    let known = held.clone().map(|held| held.planned_at).chain(before.map(|_| freed)).min();
-    projection.forget(known.unwrap_or(promises.freed), simulation.clock.now_ms);
+    end_pass(simulation, projection, freed, settled, first_ms.filter(|_| settled > 0));
+}
+
+/// What is known at the end of a pass that began with `Promises::freed`. The turns of so many first holders were not taken: they had
+/// been planned with all that there was, and the first of them is to start at `first_ms`.
+pub(super) fn end_pass(
+    simulation: &mut Simulation,
+    mut projection: Box<Projection>,
+    freed: u64,
+    untouched: usize,
+    first_ms: Option<i64>,
+) {
+    let Simulation { promises, states, setup, clock, .. } = simulation;
+    let held = |&job: &u32| states[job as usize].reservation.as_deref();
+    let held = promises.holders[untouched..].iter().filter_map(held);
+    let known = held.clone().map(|held| held.planned_at).chain((untouched > 0).then_some(freed)).min();
+    projection.forget(known.unwrap_or(promises.freed), clock.now_ms);
     promises.projection = Some(projection);
     // Only if nothing has become free meanwhile has each been planned with all that there is.
-    promises.settled = (promises.freed == freed && !simulation.setup.config.may_decline()).then(|| Settled {
-        freed,
-        first_ms: held.map(|held| held.start_ms).chain(before.and_then(|before| before.first_ms)).min(),
-        hold_all: false,
-    });
+    promises.settled = (promises.freed == freed && !setup.config.may_decline())
+        .then(|| Settled { freed, first_ms: held.map(|held| held.start_ms).chain(first_ms).min() });
 }
 
 /// How many turns need not be taken: each holder keeps what it holds. Mostly a pass is made because one more job has come.
 fn settled_turns(simulation: &Simulation, order: &[Turn]) -> usize {
     let promises = &simulation.promises;
     let same = |(turn, &job): (&Turn, &u32)| turn.job == job && turn.may_reserve && turn.leave_free <= 0.0;
-    let keep_all = is_settled(simulation)
+    let first_ms = promises.settled.and_then(|settled| settled.first_ms);
+    let keep_all = first_ms.is_some_and(|first_ms| first_ms > simulation.now_ms())
+        && keeps_all(simulation)
         && order.len() >= promises.holders.len()
         && order.iter().zip(&promises.holders).all(same);
     if keep_all {
@@ -107,18 +75,16 @@ fn settled_turns(simulation: &Simulation, order: &[Turn]) -> usize {
     }
 }
 
-/// Whether each holder keeps what it holds if its turn comes in the same order: nothing has become free since all were planned, and
-/// no time has come.
-fn is_settled(simulation: &Simulation) -> bool {
-    let (promises, now_ms) = (&simulation.promises, simulation.now_ms());
+/// Whether each holder keeps what it holds until its time comes, if its turn comes in the same order: nothing has become free
+/// since all were planned.
+pub(super) fn keeps_all(simulation: &Simulation) -> bool {
+    let promises = &simulation.promises;
     promises.projection.is_some()
         && !promises.disturbed
-        && !simulation.machine.has_overrun(now_ms)
+        && !simulation.machine.has_overrun(simulation.now_ms())
         // When hours begin, whoever is under them may lose what it holds.
         && !simulation.setup.jobs.rules.as_ref().is_some_and(Rules::has_hours)
-        && promises.settled.is_some_and(|settled| {
-            settled.freed == promises.freed && settled.first_ms.is_some_and(|first_ms| first_ms > now_ms)
-        })
+        && promises.settled.is_some_and(|settled| settled.freed == promises.freed)
 }
 
 /// Whether those that could not start in a pass cannot in the next, if only others have come since. That needs an order that stands
@@ -220,14 +186,14 @@ fn note_gain(simulation: &Simulation, projection: &mut Projection, job: u32) {
 }
 
 /// A pass under way. All reservations that are held are in the projection.
-struct Pass<'a> {
-    simulation: &'a mut Simulation,
-    projection: Box<Projection>,
+pub(super) struct Pass<'a> {
+    pub(super) simulation: &'a mut Simulation,
+    pub(super) projection: Box<Projection>,
 }
 
 impl Pass<'_> {
     /// So many hold reservations already. Jobs before `tried` cannot start unless others do.
-    fn take_turns(&mut self, depth: u32, mut holding: u32, order: &[Turn], tried: u32) {
+    pub(super) fn take_turns(&mut self, depth: u32, mut holding: u32, order: &[Turn], tried: u32) {
         let starts = self.simulation.machine.starts();
         let mut filling = Filling::new(self.simulation);
         for turn in order {

@@ -125,7 +125,7 @@ impl Queue {
     }
 
     /// Where a waiting job stands.
-    fn key(&self, job: u32) -> u32 {
+    pub fn key(&self, job: u32) -> u32 {
         if self.is_first(job) {
             job
         } else {
@@ -237,9 +237,9 @@ impl Queue {
         found
     }
 
-    /// The waiting jobs that stand behind one, in order.
-    pub fn behind(&self, job: u32) -> impl Iterator<Item = u32> + '_ {
-        self.waiting.iter_from(self.key(job) + 1).map(|key| self.job_of[key as usize])
+    /// The waiting jobs behind a key, in order.
+    pub fn behind(&self, key: u32) -> impl Iterator<Item = u32> + '_ {
+        self.waiting.iter_from(key + 1).map(|key| self.job_of[key as usize])
     }
 
     /// From now on it is noted who comes to stand where.
