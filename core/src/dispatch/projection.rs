@@ -104,6 +104,15 @@ impl Projection {
         }
     }
 
+    /// A job is tried: all that changes until the end of the trial is changed back.
+    pub(super) fn begin_trial(&mut self) {
+        self.timelines.iter_mut().for_each(|timelines| timelines.set_trial(true));
+    }
+
+    pub(super) fn end_trial(&mut self) {
+        self.timelines.iter_mut().for_each(|timelines| timelines.set_trial(false));
+    }
+
     /// More has become free for a time than some plans know of; `freed` counts such changes.
     pub(crate) fn note_gain(&mut self, stretch: Stretch, freed: u64) {
         self.timelines.iter_mut().for_each(|timelines| timelines.note_gain(stretch, freed));

@@ -171,13 +171,19 @@ pub(crate) fn first_delayed(simulation: &mut Simulation, job: u32) -> Option<u32
     simulation.promises.holders.retain(|&holder| holder != job);
     let mut projection = Projection::of_running(simulation);
     projection.add_reservations(simulation, &simulation.promises.holders);
-    // The rule's own test, on its own state; all that it changes is put back below.
+    // The rule's own test, on its own state.
     let (legal, _) = Pass { simulation, projection: Box::new(projection) }.try_beside(job, placement);
     simulation.promises.projection = None;
     simulation.promises.holders = holders;
     let state = &mut simulation.states[job as usize];
     (state.reservation, state.placement) = held;
     legal.err()
+}
+
+/// A job that is tried holds its nodes (`sign` −1), or no longer (1).
+fn hold_for_now(simulation: &mut Simulation, job: u32, sign: i64) {
+    let state = &simulation.states[job as usize];
+    simulation.machine.free.change_for_now(simulation.setup.shape_of(state), &state.placement, sign);
 }
 
 /// What was kept for a job may be free from now on.
@@ -303,11 +309,12 @@ impl Pass<'_> {
         }
         let Some(placement) = self.simulation.place_on(&self.simulation.machine.free, job) else { return };
         let (legal, placement) = match is_clear(self.simulation, job, &placement) {
-            true => (Ok(()), placement),
+            true => (Ok(Vec::new()), placement),
             false => self.try_beside(job, placement),
         };
         match legal {
-            Ok(()) => {
+            Ok(moved) => {
+                self.move_reservations(moved);
                 self.start(job, placement);
                 filling.forget();
             }
@@ -315,28 +322,33 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether a job may run from now on where it is placed; the error says whose reservation it would delay.
-    fn try_beside(&mut self, job: u32, placement: Placement) -> (Result<(), u32>, Placement) {
+    /// Whether a job may run from now on where it is placed, and which reservations are placed anew for it; the error says whose it
+    /// would delay. All is as it was then.
+    fn try_beside(&mut self, job: u32, placement: Placement) -> (Result<Vec<Moved>, u32>, Placement) {
         let Pass { simulation, projection } = self;
         let until_ms = simulation.now_ms() + simulation.span_on(job, &placement);
         // The job is tried: it holds its nodes while the reservations are looked at.
         simulation.states[job as usize].placement = placement;
-        simulation.machine.take(&simulation.setup, &simulation.states[job as usize]);
+        hold_for_now(simulation, job, -1);
+        projection.begin_trial();
         projection.add_run(simulation, job, until_ms);
-        let legal = self.make_room(until_ms);
+        let mut moved = Vec::new();
+        let delayed = self.make_room(until_ms, &mut moved);
+        moved.iter_mut().for_each(|one| self.swap_placement(one));
         let Pass { simulation, projection } = self;
         let run = Stretch { from_ms: simulation.now_ms(), until_ms };
         projection.remove_run(&simulation.setup, job, &simulation.states[job as usize], run);
-        simulation.machine.give(&simulation.setup, &simulation.states[job as usize]);
-        (legal, std::mem::take(&mut simulation.states[job as usize].placement))
+        projection.end_trial();
+        hold_for_now(simulation, job, 1);
+        let placement = std::mem::take(&mut simulation.states[job as usize].placement);
+        (delayed.map_or(Ok(moved), Err), placement)
     }
 
     /// Places anew, at their old times, the reservations that have lost their room to a job that runs until `until_ms`.
-    /// If one cannot be, all stay as they were, and the error says whose it is.
-    fn make_room(&mut self, until_ms: i64) -> Result<(), u32> {
+    /// Returns the first that cannot be.
+    fn make_room(&mut self, until_ms: i64, moved: &mut Vec<Moved>) -> Option<u32> {
         let Pass { simulation, projection } = self;
-        let mut moved: Vec<(u32, Placement)> = Vec::new();
-        for holder in simulation.promises.holders.clone() {
+        for &holder in &simulation.promises.holders {
             // The job has ended by then.
             if simulation.state(holder).reserved_ms() >= until_ms {
                 continue;
@@ -345,33 +357,40 @@ impl Pass<'_> {
             if !projection.has_room(simulation, holder) {
                 let Some(placement) = projection.place_anew(simulation, holder) else {
                     projection.add_reservation(simulation, holder);
-                    self.move_back(moved);
-                    return Err(holder);
+                    return Some(holder);
                 };
-                let before = std::mem::replace(&mut simulation.states[holder as usize].placement, placement);
-                moved.push((holder, before));
+                let other = std::mem::replace(&mut simulation.states[holder as usize].placement, placement);
+                moved.push(Moved { holder, other });
             }
             projection.add_reservation(simulation, holder);
         }
-        if !moved.is_empty() {
-            simulation.promises.plan_again();
-        }
-        for (holder, before) in moved {
-            let from_ms = simulation.state(holder).reserved_ms();
-            let until_ms = from_ms + simulation.span_on(holder, &before);
-            projection.note_gain(Stretch { from_ms, until_ms }, simulation.promises.freed);
-        }
-        Ok(())
+        None
     }
 
-    /// Reservations that were placed anew are put back. On other nodes they last as long as the speed there says, so each
-    /// is lifted before it is moved.
-    fn move_back(&mut self, moved: Vec<(u32, Placement)>) {
+    /// A reservation is held on the other nodes. There it lasts as long as their speed says, so it is lifted before it is moved.
+    fn swap_placement(&mut self, Moved { holder, other }: &mut Moved) {
         let Pass { simulation, projection } = self;
-        for (holder, placement) in moved {
-            projection.lift_reservation(simulation, holder);
-            simulation.states[holder as usize].placement = placement;
-            projection.add_reservation(simulation, holder);
+        projection.lift_reservation(simulation, *holder);
+        std::mem::swap(&mut simulation.states[*holder as usize].placement, other);
+        projection.add_reservation(simulation, *holder);
+    }
+
+    /// Reservations are placed anew for a job that starts beside them.
+    fn move_reservations(&mut self, moved: Vec<Moved>) {
+        if !moved.is_empty() {
+            self.simulation.promises.plan_again();
+        }
+        for mut one in moved {
+            let held = reserved(self.simulation, one.holder);
+            self.swap_placement(&mut one);
+            self.projection.note_gain(held, self.simulation.promises.freed);
         }
     }
+}
+
+/// A reservation that is placed anew.
+struct Moved {
+    holder: u32,
+    /// Where it was before, or is to be.
+    other: Placement,
 }

@@ -4,6 +4,7 @@
 use crate::dispatch::block::Block;
 use crate::dispatch::group_levels::{Changed, GroupLevels};
 use crate::dispatch::lanes::Lanes;
+use crate::dispatch::projection::reserved;
 use crate::dispatch::search::{Scratch, Search, Sought};
 use crate::model::cluster::Cluster;
 use crate::model::free::Free;
@@ -36,6 +37,8 @@ pub(super) struct Timelines {
     /// When more has become free, and `Promises::freed` then, which grows: since a version that the oldest plan knew of.
     gains: Vec<(u64, Stretch)>,
     scratch: Scratch,
+    /// What changes will be changed back before anybody seeks a time: the levels are left as they are.
+    is_trial: bool,
 }
 
 impl Timelines {
@@ -50,6 +53,7 @@ impl Timelines {
             levels: GroupLevels::new(cluster),
             gains: vec![(simulation.promises.freed, ALWAYS)],
             scratch: Scratch::default(),
+            is_trial: false,
         }
     }
 
@@ -58,7 +62,7 @@ impl Timelines {
         if stretch.from_ms >= stretch.until_ms {
             return;
         }
-        let Timelines { lanes, blocks, levels, scratch, .. } = self;
+        let Timelines { lanes, blocks, levels, scratch, is_trial, .. } = self;
         if setup.is_pool {
             return blocks[0].change(stretch, &[(0, sign * setup.cores_milli(state))], |_, _| {});
         }
@@ -66,9 +70,16 @@ impl Timelines {
         let lists = (&mut scratch.nodes, &mut scratch.changes);
         lanes.visit_changes(cluster, shape, &state.placement, sign, lists, |block, nodes, changes| {
             blocks[block].change(stretch, changes, |block, rows| {
-                levels.change(cluster, lanes, &Changed { block, rows, nodes, changes });
+                if !*is_trial {
+                    levels.change(cluster, lanes, &Changed { block, rows, nodes, changes });
+                }
             });
         });
+    }
+
+    /// Begins a trial, or ends it: until then all that changes is changed back.
+    pub(super) fn set_trial(&mut self, is_trial: bool) {
+        self.is_trial = is_trial;
     }
 
     /// More has become free for a time; `version` says since when that is known.
@@ -170,30 +181,24 @@ impl Timelines {
 
     /// Whether a reservation that is not in the projection has room on its own nodes.
     pub(super) fn has_room(&mut self, simulation: &Simulation, job: u32) -> bool {
-        let state = simulation.state(job);
-        let reserved_ms = state.reserved_ms();
-        let until_ms = reserved_ms + simulation.setup.span_on(state, &state.placement);
-        let held = Stretch { from_ms: reserved_ms, until_ms };
-        self.change(&simulation.setup, state, held, -1);
-        let shape = simulation.setup.shape_of(state);
-        let Timelines { lanes, blocks, scratch, .. } = self;
-        let cluster = &simulation.setup.cluster;
-        let mut shares = state.placement.shares_by_node(shape);
-        let has_room = state.placement.parts().all(|part| {
-            let block = &blocks[lanes.block(part.node)];
-            scratch.least.resize(block.lanes(), 0);
-            block.least_in(reserved_ms, until_ms, &mut scratch.least);
-            let is_whole = |lane: usize| scratch.least[lane] >= 0;
-            let devices = lanes.devices(cluster, part.node);
-            let offset = cluster.device_offsets[part.node as usize];
-            let mut shares = shares.next().map_or(&[][..], |(_, shares)| shares).iter();
-            let takes_cores = simulation.setup.is_pool || shape.cores_milli > 0;
-            (!takes_cores || is_whole(lanes.cores(part.node)))
-                && (shape.memory_mb == 0 || lanes.memory(part.node).is_none_or(is_whole))
-                && !simulation.machine.free.is_down(part.node)
-                && shares.all(|share| is_whole(devices.start + (share.device - offset) as usize))
+        let Stretch { from_ms, until_ms } = reserved(simulation, job);
+        let Simulation { setup, machine, .. } = simulation;
+        let (state, cluster) = (simulation.state(job), &setup.cluster);
+        let Timelines { lanes, blocks, scratch: Scratch { least, nodes, changes, .. }, .. } = self;
+        if setup.is_pool {
+            least.resize(1, 0);
+            blocks[0].least_in(from_ms, until_ms, least);
+            return least[0] >= setup.cores_milli(state);
+        }
+        let (mut has_room, shape) = (true, setup.shape_of(state));
+        lanes.visit_changes(cluster, shape, &state.placement, -1, (nodes, changes), |block, nodes, changes| {
+            least.resize(blocks[block].lanes(), 0);
+            blocks[block].least_in(from_ms, until_ms, least);
+            changes.iter().for_each(|&(lane, amount)| least[lane] += amount);
+            // What is not asked for does not bind, though others may have been promised more of it than there is.
+            has_room &= changes.iter().all(|&(lane, amount)| amount == 0 || least[lane] >= 0)
+                && !nodes.iter().any(|&node| machine.free.is_down(node));
         });
-        self.change(&simulation.setup, state, held, 1);
         has_room
     }
 }
