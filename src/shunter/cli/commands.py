@@ -73,6 +73,7 @@ VERBS: Final = {
     "run": Verb(RUN, "Run jobs here and now under a policy and measure them, or learn a policy on them."),
     "queue": Verb(RUN, "Run commands on this machine in the best order, and never lose one."),
     "operate": Verb(RUN, "Work beside Slurm: observe it, nudge its order towards a policy, and undo everything."),
+    "dashboard": Verb(RUN, "Show a live page: who waits and why, expected starts, nodes, decisions, what-if."),
     "serve": Verb(RUN, "Answer over HTTP what a policy decides, when jobs start, and why they wait."),
 }
 """Every verb, in the order of the help. A verb is the function of the same name in the module of the same name."""

@@ -21,7 +21,7 @@ from shunter.engines.choice import LOCAL, check_on, engine_on
 from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit
 from shunter.policies.native import NativePolicy, resolve_estimate
-from shunter.policies.pairs import ANY, Pairs, pairs_text
+from shunter.policies.pairs import ANY, EFT, Pairs, pairs_text
 from shunter.policies.prices import training_prices
 from shunter.policies.scheduler import Scheduler, resolve_scheduler
 from shunter.simulation.core_inputs import common_size_by
@@ -341,11 +341,16 @@ def _judge(
     scheduler = resolve_scheduler(policy=str(out), estimate=str(out), **words)
     tuned = Combination(f"{out.name}/{scheduler.settings.dispatch}", scheduler)
     beginning = Combination(f"{request.kind}/{found.begins.settings.dispatch}", found.begins.changed(estimate=str(out)))
+    earliest = None
+    if request.kind == PAIRS:
+        # The search begins as sjf, whose plainest choice of types this is.
+        eft = found.begins.changed(policy="sjf", pairs=EFT, estimate=str(out))
+        earliest = Combination(f"sjf/{eft.settings.dispatch}/{EFT}", eft)
     plan, objective = request.plan, request.objective
     with stage("simulating later days") as progress:
         where: dict[str, Any] = {"threads": plan.threads, "engine": engine}
         report = report_later(
-            later, tuned, request.site, objective, beginning, seed=plan.seed, progress=progress, **where
+            later, tuned, request.site, objective, beginning, earliest, seed=plan.seed, progress=progress, **where
         )
         guards = tuple(
             sweep_guards(one.log, one.windows, scheduler, request.guards_s, objective.metric, **where) for one in later

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ import polars as pl
 from shunter.agents.training.curves import SEED_FOLDER, Curves, read_curves
 from shunter.agents.training.progress_log import CSV_FILE
 from shunter.agents.training.request import RESULT_FILE
+from shunter.comparison.roles import CHOSEN
 from shunter.comparison.rows import COMPARISON, COMPARISON_JSON
 from shunter.errors import InputError
 from shunter.files import parse_json
@@ -26,16 +27,21 @@ from shunter.report.page.learning import (
     standings_sections,
     study_sections,
     training_summary,
+    tuning_summary,
 )
 from shunter.report.page.log import log_section
 from shunter.report.page.parts import Page, Section, Summary
 from shunter.report.page.provenance import command_of, provenance_section
 from shunter.report.page.runs import ShownRun, log_of_run
 from shunter.report.page.schedules import runs_summary, schedule_sections
+from shunter.report.page.words import metric_words
+from shunter.studies.plan import RUNS
 from shunter.studies.seeds import SEEDS_FILE
 from shunter.studies.study import STUDY_FILE
 
 CALIBRATION, WAITS = "calibration.json", "waits.parquet"
+MOST_CURVES: Final = 7
+"""So many variants of a study have learning curves."""
 _WRONG: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pl.exceptions.PolarsError)
 """What comes of files that were changed by hand, or are damaged."""
 
@@ -206,13 +212,38 @@ def _study(folders: Sequence[Path], anonymous: bool) -> Page:
     folder = folders[0]
     result = read_object(folder / STUDY_FILE)
     done = sum(one["status"] == "done" for one in result["runs"])
+    known = [row for row in result["rows"] if (row["ratio"].get(CHOSEN) or {}).get("value") is not None]
     headline = f"Study {result['study']}: {done} of {counted(len(result['runs']), 'run')} ended."
-    return Page(
-        str(result["study"]),
-        "study",
-        Summary(headline, tuple(map(str, result.get("notes", ())))),
-        study_sections(result),
-    )
+    if known:
+        best = min(known, key=lambda row: float(row["ratio"][CHOSEN]["value"]))
+        ratio = f"{best['ratio'][CHOSEN]['value']:.3g} times the classic's {metric_words(str(result['objectives'][0]))}"
+        headline = f"{headline[:-1]}; the least is {best['variant']} on {best['log']}: {ratio}."
+    places = [folder / RUNS / row["variant"] / row["log"] for row in result["rows"]][:MOST_CURVES]
+    curves = [
+        replace(read_curves(place), name=f"{place.parent.name}, {place.name}") for place in places if _has_curves(place)
+    ]
+    notes = tuple(map(str, result.get("notes", ())))
+    sections = (*study_sections(result), *learning_sections(curves))
+    return Page(str(result["study"]), "study", Summary(headline, notes), sections)
+
+
+def _has_curves(folder: Path) -> bool:
+    return any(folder.glob(f"{SEED_FOLDER}*/{CSV_FILE}"))
+
+
+def _printed(files: Sequence[Path], anonymous: bool) -> Page:
+    """Returns the page of what ``--json`` has printed."""
+    result = read_object(files[0])
+    if "combinations" in result:
+        kind, summary, sections = "comparison", comparison_summary(result), comparison_sections(result)
+    elif "agreement" in result:
+        kind, summary, sections = "calibration", calibration_summary(result), calibration_sections(result)
+    elif {"objective", "logs", "training"} <= result.keys():
+        kind, summary, sections = "tuning", tuning_summary(result), standings_sections(result)
+    else:
+        raise InputError(f"{files[0]}: expected what compare, evaluate, calibrate or tune prints with --json")
+    name = str(result.get("workload") or ", ".join(str(log["workload"]) for log in result["logs"]))
+    return Page(name, kind, summary, (*sections, provenance_section({files[0].name: result})))
 
 
 def _has(*names: str) -> Callable[[Path], bool]:
@@ -220,7 +251,7 @@ def _has(*names: str) -> Callable[[Path], bool]:
 
 
 def _has_seeds(folder: Path) -> bool:
-    return (folder / SEEDS_FILE).is_file() and any(folder.glob(f"{SEED_FOLDER}*/{CSV_FILE}"))
+    return (folder / SEEDS_FILE).is_file() and _has_curves(folder)
 
 
 KINDS: Final = (
@@ -230,5 +261,6 @@ KINDS: Final = (
     Kind("a training", "train --out", _has(CSV_FILE), _trainings, takes_several=True),
     Kind("a training with several seeds", "train --seeds", _has_seeds, _seeds),
     Kind("a study", "study --out", _has(STUDY_FILE), _study),
+    Kind("a result", "compare, evaluate, calibrate or tune --json", lambda path: path.suffix == ".json", _printed),
 )
 """The kinds of folders that this layer knows; the first that fits counts."""

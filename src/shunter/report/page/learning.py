@@ -13,7 +13,18 @@ from shunter.report.learning_figure import PANELS, RATIO
 from shunter.report.page import charts
 from shunter.report.page.comparisons import findings_table
 from shunter.report.page.parts import NOTE, PLAIN, Beside, Chart, Details, Fact, Part, Prose, Section, Summary, Table
-from shunter.report.page.words import interval, ledger_table, metric_value, metric_words, ratio_cell, times, tone_of
+from shunter.report.page.words import (
+    capitalized,
+    comparison_words,
+    interval,
+    ledger_table,
+    metric_value,
+    metric_words,
+    next_steps,
+    ratio_cell,
+    times,
+    tone_of,
+)
 
 POINTS: Final = 400
 """So many points of a curve are drawn."""
@@ -41,7 +52,8 @@ def training_summary(name: str, result: Mapping[str, Any]) -> Summary:
         found, metric = learned["against"][role], str(report["metric"])
         tone = tone_of(found["ratio_low"], found["ratio_high"], higher_is_better(metric))
         other = next((row["label"] for row in log["rows"] if row["role"] == role), role)
-        headline = f"{name}: {_sentence(report, role)}"
+        words = comparison_words(found, higher_is_better(metric))
+        headline = f"What {name} has learned {words} {other} on later days of {log['name']}."
         facts = [
             Fact(
                 f"{metric_words(metric)}, against {other}",
@@ -57,7 +69,7 @@ def training_summary(name: str, result: Mapping[str, Any]) -> Summary:
                 f"in {times(outcome['elapsed_s'])}; the best after {outcome['best_steps']:,}",
             ),
         ]
-    steps = tuple(Prose(str(text)) for text in result.get("next_steps", ()))
+    steps = tuple(part for text in result.get("next_steps", ()) for part in next_steps(str(text)))
     return Summary(headline, tuple(str(note) for note in result.get("notes", ())), tuple(facts), steps, tone)
 
 
@@ -65,10 +77,31 @@ def _row(log: Mapping[str, Any], role: str) -> Mapping[str, Any]:
     return next((row for row in log["rows"] if row["role"] == role), {})
 
 
-def _sentence(part: Mapping[str, Any], role: str) -> str:
-    """Returns the finding on the learned policy against another, as the verdict says it."""
-    found = (one["sentence"] for one in part["verdict"] if one["against"] == role)
-    return f"{next(found, 'nothing can be said of what was learned')}."
+def tuning_summary(result: Mapping[str, Any]) -> Summary:
+    """Returns what a tuning came to on later days of its first log.
+
+    Args:
+        result: What ``shunter tune --json`` prints.
+    """
+    log, metric = result["logs"][0], str(result["objective"])
+    tuned, chosen = _row(log, TUNED), _row(log, CHOSEN)
+    found = tuned["against"][CHOSEN]
+    words = comparison_words(found, higher_is_better(metric))
+    facts = [
+        Fact(f"{metric_words(metric)}, ratio to {chosen['label']}", metric_value("", found["ratio"]), _ends(found)),
+        *(
+            Fact(title, times(tuned[key]), f"{chosen['label']}: {times(chosen[key])}")
+            for key, title in (("mean_wait_s", "mean wait"), ("max_wait_s", "longest wait"))
+        ),
+        Fact("simulations", f"{result['training']['simulations']:,}", "of windows of training days"),
+    ]
+    steps = tuple(part for text in result["next_steps"] for part in next_steps(str(text)))
+    headline = f"{tuned['label']} {words} {chosen['label']} on later days of {log['workload']}."
+    return Summary(headline, (), tuple(facts), steps)
+
+
+def _ends(found: Mapping[str, Any]) -> str:
+    return "identical" if found.get("identical") else interval(found["ratio_low"], found["ratio_high"])
 
 
 def learning_sections(curves: Sequence[Curves]) -> tuple[Section, ...]:
@@ -191,7 +224,7 @@ def _standings(part: Mapping[str, Any], log: Mapping[str, Any]) -> Iterator[Part
     )
     yield Table(columns, cells, where, right=(2, 3, 4, 5, 6))
     if log.get("interval_note"):
-        yield Prose(f"{log['interval_note']}.", NOTE)
+        yield Prose(f"{capitalized(str(log['interval_note']))}.", NOTE)
 
 
 def seeds_sections(result: Mapping[str, Any]) -> tuple[Section, ...]:
@@ -234,8 +267,29 @@ def study_sections(result: Mapping[str, Any]) -> tuple[Section, ...]:
     runs = tuple((f"{one['variant']}, {one['log']}, seed {one['seed']}", *_run_cells(one)) for one in result["runs"])
     every = Details("Every run", (Table(("run", *RUN_COLUMNS), runs, "Every run", right=(2, 3)),))
     notes = tuple(Prose(str(note), NOTE) for note in result.get("notes", ()))
-    lead = f"{counted(len(result['rows']), 'row')} of variants and logs, with {counted(len(result['seeds']), 'seed')}."
-    return (Section("study", "Variants", lead, (table, *notes, every)),)
+    lead = (
+        f"{counted(len(result['rows']), 'pair')} of variant and log, with {counted(len(result['seeds']), 'seed')} each."
+    )
+    return (Section("study", "Variants", lead, (*_study_chart(result), table, *notes, every)),)
+
+
+def _study_chart(result: Mapping[str, Any]) -> tuple[Chart, ...]:
+    rows = [row for row in result["rows"] if (row["ratio"].get(CHOSEN) or {}).get("value") is not None]
+    if not rows:
+        return ()
+    names = [charts.chart_text(f"{row['variant']}, {row['log']}", 40) for row in rows]
+    value, low, high = ([row["ratio"][CHOSEN][key] for row in rows] for key in ("value", "low", "high"))
+    ends = charts.error_bars(value, low, high) | {"color": "@c0"}
+    trace = charts.points("ratio", value, names, "@c0", size=10, error_x=ends)
+    axis = {"autorange": "reversed", "type": "category", "title": {"text": ""}}
+    lines = [charts.vertical_line(1.0)]
+    drawn = charts.figure(
+        [trace], "ratio to the classic chosen on training days", axis, 130 + 26 * len(rows), shapes=lines
+    )
+    caption = (
+        "Each variant on each log, over its seeds, with 95 % intervals; left of the line is better than the classic."
+    )
+    return (Chart(drawn, caption, f"{caption} The best: {min(value):.3f}."),)
 
 
 def _roles(result: Mapping[str, Any]) -> list[str]:

@@ -21,7 +21,8 @@
 //   label, unit, height
 //   fields  [{title, column, kind}]: what is told of a job; kind: text, number, time, duration, or a list of names
 //   notes   {column, texts, own}: why it waited: texts[value], with {column} replaced; own: {job: text} goes first
-//   colors  [{title, column, names}] for categories (place in names, or texts), or with edges for a scale of numbers
+//   colors  [{title, column, names}] for categories (place in names, or texts), or with edges for a scale of numbers;
+//           fixed: each of the names, seven at most, keeps its color whatever else there is
 "use strict";
 (() => {
   const { Bars, clamp, duration, moment, painting, hands, DIM, LIGHT } = window.GanttParts;
@@ -159,7 +160,8 @@
         const value = values[bars.job[at]], area = (bars.end[at] - bars.start[at]) * (bars.high[at] - bars.low[at]);
         areas.set(value, (areas.get(value) || 0) + area);
       }
-      const top = [...areas].sort((one, other) => other[1] - one[1]).slice(0, 7).map(([value]) => value);
+      const largest = () => [...areas].sort((one, other) => other[1] - one[1]).slice(0, 7).map(([value]) => value);
+      const top = way.fixed ? way.names.map((_, at) => at) : largest();
       const places = new Map(top.map((value, at) => [value, at + 1]));
       for (let at = 0; at < bars.count; at++) this.tints[at] = places.get(values[bars.job[at]]) || 8;
       const names = way.names === "users" ? this.data.users : way.names;
