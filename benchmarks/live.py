@@ -181,7 +181,7 @@ class Client:
     def _listen(self) -> None:
         with socket.create_connection(("127.0.0.1", self.port), timeout=15) as opened:
             opened.sendall(
-                f"GET /live/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
+                f"GET /live/here/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
             )
             left, here = b"", set()
             while not self.is_over:

@@ -21,8 +21,6 @@ from shunter.studies.seeds import SEEDS_FILE
 from shunter.studies.study import STUDY_FILE
 
 REPORT: Final = "report.html"
-REPORTS: Final = "/live/reports"
-"""Where the page finds reports."""
 MOST_RUNS: Final = 300
 MOST_FOLDERS: Final = 5000
 """So many folders are looked at, at most."""
@@ -87,7 +85,8 @@ class RunsSource:
         return self._reports.get(name)
 
     def _address(self, name: str) -> str:
-        return f"{REPORTS}/{quote(self.name, safe='')}/{quote(name, safe='')}"
+        """Returns where the page finds a report, from its place on."""
+        return f"reports/{quote(self.name, safe='')}/{quote(name, safe='')}"
 
     def _found(self) -> list[Found]:
         found, known = [], {}
