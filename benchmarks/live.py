@@ -324,10 +324,9 @@ def watch(
 
 def latest_round(clients: Sequence[Client]) -> int:
     """Returns the number of the latest round that a client has seen."""
-    return max(
-        client.states.get("facts", {"content": {"facts": [{"value": 0}]}})["content"]["facts"][0]["value"]
-        for client in clients
-    )
+    panels = [client.states["facts"] for client in clients if "facts" in client.states]
+    rounds: list[int] = [panel["content"]["facts"][0]["value"] for panel in panels]
+    return max(rounds, default=0)
 
 
 def numbers(client: Client) -> list[int]:

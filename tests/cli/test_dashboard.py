@@ -130,7 +130,12 @@ def test_it_finds_what_is_where_it_usually_is(tmp_path: Path, monkeypatch: pytes
 
 def test_the_browser_is_given_a_file_that_only_its_owner_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or True)
+
+    def opens(address: str) -> bool:
+        opened.append(address)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", opens)
     page = tmp_path / "open.html"
     open_browser(page, "http://127.0.0.1:1/live#secret&more")
     assert opened == [page.as_uri()]

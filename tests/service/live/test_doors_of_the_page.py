@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from shunter.service.live.hub import Hub
+from shunter.service.live.panels import FORMATS, KINDS
 from shunter.service.live.sessions import Sessions
 from shunter.service.routes.live import pages
 from tests.service.live.made import Made, listening
@@ -70,6 +72,14 @@ def test_the_page_has_nothing_inline_and_asks_nobody_else() -> None:
             assert "innerHTML" not in text, name
             assert "insertAdjacentHTML" not in text, name
             assert "eval(" not in text, name
+
+
+def test_every_kind_of_panel_and_format_has_its_script() -> None:
+    boxes, words = (pages()[name].decode() for name in ("panel_box.js", "words.js"))
+    views = boxes.split("const VIEWS = {")[1].split("};")[0]
+    assert sorted(re.findall(r"(\S+): [A-Z]", views.replace('"', ""))) == sorted(KINDS)
+    for name in FORMATS:
+        assert re.search(rf"\b{name}\b", words), name
 
 
 @pytest.mark.parametrize(

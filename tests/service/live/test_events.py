@@ -9,6 +9,7 @@ from pathlib import Path
 from shunter.service.limits import Limits
 from shunter.service.live.hub import Hub
 from shunter.service.live.panels import Fact, facts
+from shunter.service.live.sources import Panels
 from tests.service.live.made import Made, listening, wait_until
 from tests.service.talking import TOKEN, serving
 
@@ -126,9 +127,16 @@ def test_a_source_in_trouble_says_so_keeps_what_is_known_and_comes_back(tmp_path
         assert stream.panel("trouble") is None
 
 
+class Faulty(Made):
+    """A source with a fault of its own."""
+
+    def read(self) -> Panels:
+        """Fails."""
+        raise KeyError("secret")
+
+
 def test_an_error_of_our_own_in_a_source_is_told_without_its_inside(tmp_path: Path) -> None:
-    source = Made()
-    source.read = lambda: {}["secret"]  # type: ignore[method-assign, assignment]
+    source = Faulty()
     with serving(socket_path=tmp_path / "s", hub=Hub([source])) as talk, listening(talk) as stream:
         told = stream.panel("trouble")
         assert told["content"]["facts"][1]["value"] == "KeyError: see the log"

@@ -30,6 +30,7 @@ from shunter.service.live.panels import (
     table,
 )
 from shunter.service.live.runs_source import RunsSource
+from shunter.service.live.sources import Source
 from shunter.service.live.what_if import Offer
 from shunter.workloads.reading import read_log
 from tests.browser import NARROW, WIDE, OpenPage, Watched
@@ -72,7 +73,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
         "<!doctype html><title>r</title><script>document.title=origin</script>"
     )
     crowded = read_log("generate:lublin?seed=7&jobs=400&cores=64&load=1.2", Cluster.parse("64"))
-    sources = [
+    sources: list[Source] = [
         everything(time.time(), HOSTILE),
         LogSource("lublin", crowded, schedulers("fcfs", "sjf")),
         RunsSource("runs", folder),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -196,9 +196,3 @@ def bars_of(cluster: Cluster, pieces: Sequence[Piece]) -> list[Bar]:
         Bar(top, bottom, start_s, end_s, kept[owner].state, kept[owner].job, kept[owner].note)
         for (start_s, end_s, top, bottom), owner in zip(rectangles.tolist(), owners.tolist(), strict=True)
     ]
-
-
-def wait_facts(line: Sequence[Expected], now_s: float) -> Mapping[str, float | None]:
-    """Returns how long those in line are expected to wait from now on, in the mean and at most."""
-    waits = [one.median_s - now_s for one in line if one.median_s is not None]
-    return {"mean": sum(waits) / len(waits) if waits else None, "most": max(waits, default=None)}

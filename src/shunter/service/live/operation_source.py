@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.errors import InputError
 from shunter.execution.deciding import queue_scheduler
-from shunter.execution.operating.audit import latest_audit_lines
+from shunter.execution.operating.audit import latest_audit_lines, read_input
 from shunter.execution.operating.foreseeing import latest_picture, read_status
 from shunter.model.state import State
 from shunter.service.live.controls import what_if_panel
@@ -34,6 +36,7 @@ from shunter.simulation.eta import check_scheduler
 
 if TYPE_CHECKING:
     from shunter.execution.operating.folder import OperationFolder
+    from shunter.execution.operating.picture import Picture
     from shunter.policies.scheduler import Scheduler
 
 TAIL_BYTES: Final = 2_000_000
@@ -42,6 +45,10 @@ MOST_LISTED: Final = 60
 MOST_PIECES: Final = 3000
 """So many of the latest runs are remembered for the chart."""
 MOST_EVENTS: Final = 60
+MOST_RECALLED: Final = 40
+"""So many earlier readings are looked at when somebody opens the page."""
+RECALL_S: Final = 2.0
+"""And no longer than this."""
 DISAGREES: Final = 0.2
 """From this share of pairs on that are ordered unlike the site's, it is worth a look."""
 
@@ -97,9 +104,23 @@ class OperationSource:
             return
         if self._moment is not None and picture.snapshot.now_ms == self._moment.state.snapshot.now_ms:
             return
-        state = State(picture.workload, picture.cluster, picture.snapshot, status["site_words"])
-        self._moment = Moment(state, scheduler)
+        if self._moment is None and not self._seen:
+            self._recall(cycles[:-1], scheduler)
+        self._moment = _moment_of(picture, scheduler)
         self._remember(self._moment)
+
+    def _recall(self, cycles: Sequence[Mapping[str, Any]], scheduler: Scheduler) -> None:
+        """Looks at some earlier readings that are kept, so that there is a past from the beginning."""
+        digests = list(dict.fromkeys(line["input_sha256"] for line in cycles if line.get("input_sha256")))
+        every = max(1, len(digests) // MOST_RECALLED)
+        until = time.monotonic() + RECALL_S
+        for digest in digests[::every]:
+            if time.monotonic() > until:
+                return
+            # The oldest may have gone, or go just now.
+            with suppress(InputError):
+                picture = read_input(self._folder.inputs / f"{digest}.json.gz")
+                self._remember(_moment_of(picture, scheduler))
 
     def _remember(self, moment: Moment) -> None:
         """Remembers who runs; whoever ran before and does not any more has ended since."""
@@ -158,6 +179,11 @@ class OperationSource:
             Fact(label, value, format, note, "bad" if is_bad else "") for label, value, format, note, is_bad in said
         ]
         return facts("Now", found)
+
+
+def _moment_of(picture: Picture, scheduler: Scheduler) -> Moment:
+    words = scheduler.settings.words()
+    return Moment(State(picture.workload, picture.cluster, picture.snapshot, words), scheduler)
 
 
 def _decision(cycles: Sequence[Mapping[str, Any]], moment: Moment | None) -> Panel:
