@@ -66,6 +66,7 @@ VERBS: Final = {
     "inspect": Verb(LEARN, "Show what a learned policy looks at, and whether it has collapsed."),
     "envs": Verb(LEARN, "Write the test episodes of the Gymnasium environments to files."),
     "explain": Verb(EXPLAIN, "Say why a job of a run started when and where it did."),
+    "report": Verb(EXPLAIN, "Make one page of HTML of runs, a comparison, a training or an operation."),
     "replay": Verb(EXPLAIN, "Run a simulation again from its folder, and say whether it is the same."),
     "run": Verb(RUN, "Run jobs here and now under a policy and measure them, or learn a policy on them."),
     "queue": Verb(RUN, "Run commands on this machine in the best order, and never lose one."),

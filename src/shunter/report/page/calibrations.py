@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from shunter.metrics.calibration_verdict import Verdict
-from shunter.metrics.labels import brief_seconds, percent, short
+from shunter.metrics.labels import percent, short
 from shunter.report.page import charts
 from shunter.report.page.parts import (
     BAD,
@@ -25,7 +25,7 @@ from shunter.report.page.parts import (
     Table,
     Toned,
 )
-from shunter.report.page.words import ledger_table
+from shunter.report.page.words import ledger_table, times
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,13 +48,11 @@ def calibration_summary(result: Mapping[str, Any]) -> Summary:
     logged, simulated = result["logged"], result["simulated"]
     explains = result["verdict"] == Verdict.EXPLAINS.words
     facts = (
-        Fact(
-            "mean wait, logged", brief_seconds(logged["mean_wait_s"]), f"longest {brief_seconds(logged['max_wait_s'])}"
-        ),
+        Fact("mean wait, logged", times(logged["mean_wait_s"]), f"longest {times(logged['max_wait_s'])}"),
         Fact(
             "mean wait, simulated",
-            brief_seconds(simulated["mean_wait_s"]),
-            f"longest {brief_seconds(simulated['max_wait_s'])}",
+            times(simulated["mean_wait_s"]),
+            f"longest {times(simulated['max_wait_s'])}",
         ),
         Fact(
             "rank correlation",
@@ -122,7 +120,7 @@ def _number(value: float | None) -> str:
 
 def _sides(result: Mapping[str, Any]) -> Table:
     logged, simulated = result["logged"], result["simulated"]
-    times = (
+    waits = (
         ("mean_wait_s", "mean wait"),
         ("median_wait_s", "median wait"),
         ("p95_wait_s", "95 % of the waits are below"),
@@ -134,7 +132,7 @@ def _sides(result: Mapping[str, Any]) -> Table:
         ("room_share", f"of these, with enough {unit} free at their submit"),
         (f"{unit.removesuffix('s')}_utilization", f"{unit} in use, first to last submit"),
     )
-    rows = [(words, brief_seconds(logged[name]), brief_seconds(simulated[name])) for name, words in times]
+    rows = [(words, times(logged[name]), times(simulated[name])) for name, words in waits]
     rows += [(words, percent(logged.get(name), 1), percent(simulated.get(name), 1)) for name, words in shares]
     return Table(("", "logged", "simulated"), tuple(rows), "Both sides", right=(1, 2))
 
@@ -166,7 +164,7 @@ def _distribution(logged_s: NDArray[np.float64], simulated_s: NDArray[np.float64
     drawn = charts.figure(
         traces, charts.log_time_axis("wait (below 1 s: 1 s)", longest_s), "jobs that wait no longer [%]", 340
     )
-    medians = [brief_seconds(float(np.median(wait_s))) for wait_s in (logged_s, simulated_s)]
+    medians = [times(float(np.median(wait_s))) for wait_s in (logged_s, simulated_s)]
     alt = f"Median wait {medians[0]} logged, {medians[1]} simulated."
     return Chart(
         drawn,

@@ -8,8 +8,10 @@ from typing import Any, Final
 from shunter.comparison.marks import MARKS
 from shunter.comparison.report import BETTER, WORSE
 from shunter.comparison.roles import ROLES
-from shunter.metrics.labels import brief_seconds, counted, percent, short, wait_unit
+from shunter.metrics.calibration_verdict import Verdict
+from shunter.metrics.labels import counted, percent, short, wait_unit
 from shunter.metrics.table import METRICS
+from shunter.report.drawing import time_unit
 from shunter.report.page import charts
 from shunter.report.page.parts import (
     BAD,
@@ -28,12 +30,16 @@ from shunter.report.page.parts import (
     Toned,
 )
 from shunter.report.page.words import (
+    capitalized,
+    comparison_words,
     interval,
     ledger_table,
     metric_title,
     metric_value,
     metric_words,
+    next_steps,
     ratio_cell,
+    times,
     tone_of,
 )
 
@@ -41,7 +47,7 @@ Row = Mapping[str, Any]
 
 DRAWN: Final = 16
 """So many contenders are in the figure of ratios, besides the baseline."""
-NAMED_POINTS: Final = 6
+NAMED_POINTS: Final = 4
 """So many of the best have their names beside their points."""
 LINES: Final = 4
 """So many of the best have a line of waits by size, besides the baseline."""
@@ -52,43 +58,56 @@ ROW_HEIGHT, FRAME_HEIGHT = 26, 120
 def comparison_summary(result: Mapping[str, Any]) -> Summary:
     """Returns what a comparison comes to: the best against the baseline, how sure that is, and what to do.
 
+    Of an evaluation it is the first policy that is judged, against the best classic.
+
     Args:
         result: What ``shunter compare --json`` or ``shunter evaluate --json`` prints.
     """
     rows, metric = result["combinations"], str(result["metric"])
-    base = _baseline(result)
-    best = next((row for row in rows if not set(row["marks"]) - set(result.get("shared_marks", ()))), rows[0])
-    tone, headline = _headline(best, base, metric, result)
+    base, shared = _baseline(result), set(result.get("shared_marks", ()))
+    # Who has what no scheduler has is no answer.
+    shown = next((row for row in rows if not set(row["marks"]) - shared), rows[0])
+    if result.get("judged"):
+        shown = next((row for row in rows if row["label"] == result["judged"][0]["label"]), shown)
+    tone, headline = _headline(shown, base, metric, result)
     facts = [
-        Fact(f"{metric_words(metric)}, against {base['label']}", short(best["ratio"]), _interval(best), tone),
+        Fact(f"{metric_words(metric)}, ratio to {base['label']}", short(shown["ratio"]), _interval(shown), tone),
         *(
             Fact(
-                metric_words(name), metric_value(name, best[name]), f"{base['label']}: {metric_value(name, base[name])}"
+                metric_words(name),
+                metric_value(name, shown[name]),
+                f"{base['label']}: {metric_value(name, base[name])}",
             )
             for name in ("mean_wait_s", "max_wait_s", "core_utilization", "gpu_utilization")
-            if best.get(name) is not None and base.get(name) is not None
+            if shown.get(name) is not None and base.get(name) is not None
         ),
     ]
-    sentences = [str(text) for text in (result.get("interval_note"), result.get("contention_note")) if text]
+    notes = (result.get("interval_note"), result.get("contention_note"))
+    sentences = [f"{capitalized(str(text))}." for text in notes if text]
     if believed := result.get("believability"):
         sentences.insert(0, f"The simulation {believed['verdict']}: {believed['because']}.")
-    steps = (Prose(str(result["next_step"])),) if result.get("next_step") else ()
-    return Summary(headline, tuple(sentences), tuple(facts[:4]), steps, tone)
+    return Summary(headline, tuple(sentences), tuple(facts[:4]), next_steps(str(result.get("next_step") or "")), tone)
 
 
-def _headline(best: Row, base: Row, metric: str, result: Mapping[str, Any]) -> tuple[str, str]:
+def _headline(shown: Row, base: Row, metric: str, result: Mapping[str, Any]) -> tuple[str, str]:
     higher = METRICS[metric].higher_is_better if metric in METRICS else False
-    words, name, against = metric_words(metric), best["label"], base["label"]
+    words, name, against, log = metric_words(metric), shown["label"], base["label"], result["workload"]
     if name == against:
-        return PLAIN, f"Nothing is better than {against} on {result['workload']}: keep it."
-    if best.get("identical"):
-        return PLAIN, f"{name} and {against} did the same in every window of {result['workload']}."
-    tone = tone_of(best["ratio_low"], best["ratio_high"], higher)
-    if best["ratio"] is None or tone == PLAIN:
-        return PLAIN, f"{name} and {against} cannot be told apart by {words} on {result['workload']}."
-    change = percent(abs(1 - best["ratio"]))
-    direction = "higher" if best["ratio"] > 1 else "lower"
-    return tone, f"{name} has a {words} {change} {direction} than {against} on {result['workload']}."
+        return PLAIN, f"Nothing is better than {against} on {log}."
+    tone = tone_of(shown["ratio_low"], shown["ratio_high"], higher)
+    if shown.get("identical") or tone == PLAIN:
+        return PLAIN, f"{name} {comparison_words(shown, higher)} {against} by {words} on {log}."
+    change, direction = percent(abs(1 - shown["ratio"])), "higher" if shown["ratio"] > 1 else "lower"
+    headline = f"{name} has a {words} {change} {direction} than {against} on {log}"
+    if not _is_believed(result):
+        # Whoever reads no further must not take it for an advice.
+        return PLAIN, f"In a simulation that does not explain the log, {headline}."
+    return tone, f"{headline}."
+
+
+def _is_believed(result: Mapping[str, Any]) -> bool:
+    believed = result.get("believability")
+    return believed is None or str(believed["verdict"]) != Verdict.DOES_NOT.words
 
 
 def _baseline(result: Mapping[str, Any]) -> Row:
@@ -97,7 +116,7 @@ def _baseline(result: Mapping[str, Any]) -> Row:
 
 
 def _interval(row: Row) -> str:
-    return "identical" if row.get("identical") else f"ratio; {interval(row['ratio_low'], row['ratio_high'])}"
+    return "identical" if row.get("identical") else interval(row["ratio_low"], row["ratio_high"])
 
 
 def comparison_sections(result: Mapping[str, Any]) -> tuple[Section, ...]:
@@ -120,7 +139,7 @@ def _contenders(result: Mapping[str, Any]) -> Section:
     )
     parts: list[Part] = []
     if believed := result.get("believability"):
-        tone = PLAIN if str(believed["verdict"]).startswith("explains") else NOTE
+        tone = PLAIN if _is_believed(result) else NOTE
         parts.append(
             Prose(f"The simulation {believed['verdict']} ({believed['policy']}): {believed['because']}.", tone)
         )
@@ -213,7 +232,8 @@ def _contenders_table(result: Mapping[str, Any]) -> Table:
         for row in rows
     )
     first = 2 if has_roles else 1
-    caption = f"All contenders, best first ({metric_title(metric)})"
+    better = "higher" if higher else "lower"
+    caption = f"All contenders, best first by {metric_words(metric)} ({better} is better)"
     return Table(columns, cells, caption, right=tuple(range(first, len(columns))))
 
 
@@ -233,7 +253,7 @@ def _trade_off(result: Mapping[str, Any]) -> Section:
     scale = charts.log_time_axis("longest wait (lower is better)", longest)
     low = min(float(row["max_wait_s"]) for row in rows)
     if low > 0 and longest < 30 * low:
-        unit, seconds = wait_unit([longest])
+        unit, seconds = time_unit(longest)
         scale = charts.axis(f"longest wait [{unit}] (lower is better)", rangemode="tozero")
         for trace in traces:
             trace["y"] = charts.plain([value / seconds for value in trace["y"]])
@@ -244,7 +264,7 @@ def _trade_off(result: Mapping[str, Any]) -> Section:
         "Each point is one way to schedule: how well jobs fare on average, against the job that waits longest. "
         "What is further down and to the better side costs nobody anything; in between, it is a choice."
     )
-    against = f"{base['label']} has {brief_seconds(base['max_wait_s'])}"
+    against = f"{base['label']} has {times(base['max_wait_s'])}"
     alt = f"{metric_words(metric)} against the longest wait of {len(rows)} contenders; {against}."
     return Section(
         "trade-off",
@@ -261,7 +281,7 @@ def _cloud(name: str, rows: Sequence[Row], metric: str, color: str, named: bool)
         {"mode": "markers+text", "textposition": "top center", "textfont": {"size": 11}} if named else {}
     )
     hover = [
-        f"{label}<br>{metric_value(metric, value)}, {brief_seconds(wait_s)}"
+        f"{label}<br>{metric_value(metric, value)}, {times(wait_s)}"
         for label, value, wait_s in zip(labels, values, waits, strict=True)
     ]
     return charts.points(
@@ -299,7 +319,7 @@ def _sizes(result: Mapping[str, Any]) -> Section:
     caption = f"Mean wait by the size of the job in {what}, over all windows; dashed: {base['label']}."
     table = Table(
         (f"{what} of the job", *(_called(row) for row in rows)),
-        tuple((label, *(_brief(row["wait_by_size_s"].get(label)) for row in rows)) for label in classes),
+        tuple((label, *(times(row["wait_by_size_s"].get(label)) for row in rows)) for label in classes),
         "Mean waits by size",
         right=tuple(range(1, len(rows) + 1)),
     )
@@ -311,10 +331,6 @@ def _sizes(result: Mapping[str, Any]) -> Section:
 
 def _scaled(value: float | None, seconds: float) -> float | None:
     return None if value is None else value / seconds
-
-
-def _brief(value: float | None) -> str:
-    return "–" if value is None else brief_seconds(value)
 
 
 def _not_done(result: Mapping[str, Any]) -> Section:
@@ -331,9 +347,9 @@ def _not_done(result: Mapping[str, Any]) -> Section:
 def _caveats(result: Mapping[str, Any]) -> Iterator[Part]:
     for text in (result.get("contention_note"), result.get("interval_note"), *result.get("warnings", ())):
         if text:
-            yield Prose(str(text), NOTE)
+            yield Prose(f"{capitalized(str(text))}.", NOTE)
     if cold := result.get("cold_start"):
-        waits = [brief_seconds(cold[name]) for name in ("cold_s", "warm_s")]
+        waits = [times(cold[name]) for name in ("cold_s", "warm_s")]
         text = (
             f"The windows begin on an empty cluster, on which {cold['policy']} has a mean wait of {waits[0]}; with "
             f"{cold['warmup']:,} jobs before each window it has {waits[1]}."

@@ -7,16 +7,18 @@ from typing import Any, Final
 
 from shunter.metrics.labels import brief_seconds, percent, short
 from shunter.metrics.table import METRICS, NO_UNIT, SECONDS, SHARE
-from shunter.report.page.parts import BAD, GOOD, PLAIN, Table, Toned
+from shunter.report.page.parts import BAD, GOOD, PLAIN, Commands, Part, Prose, Table, Toned
 
+PROGRAM: Final = "shunter"
 SECONDS_ENDING: Final = "_s"
-MOST_DIGITS: Final = 1000.0
-"""Ratios from here on have no digits behind the point."""
+RENAMED: Final = {"p95": "95 %", "p99": "99 %", "max": "longest", "gpu": "GPU", "gpus": "GPUs", "milp": "MILP"}
+"""Words of names that people write otherwise."""
 
 
 def metric_words(name: str) -> str:
     """Returns what people call a metric: ``mean bounded slowdown``."""
-    return name.removesuffix(SECONDS_ENDING).replace("_", " ").replace("p95", "95 %").replace("max", "longest")
+    words = name.removesuffix(SECONDS_ENDING).split("_")
+    return " ".join(RENAMED.get(word, word) for word in words)
 
 
 def metric_title(name: str) -> str:
@@ -36,8 +38,13 @@ def metric_value(name: str, value: float | None) -> str:
     if metric is None or metric.unit == NO_UNIT:
         return short(value)
     if metric.unit == SECONDS:
-        return brief_seconds(value)
+        return times(value)
     return percent(value, 1) if metric.unit == SHARE else f"{short(value)} {metric.unit}"
+
+
+def times(seconds: float | None) -> str:
+    """Returns a time in its largest unit: ``8.35 h``; a dash where there is none."""
+    return "–" if seconds is None else brief_seconds(seconds) if seconds else "0 s"
 
 
 def interval(low: float | None, high: float | None) -> str:
@@ -88,6 +95,38 @@ def metrics_table(metrics: Mapping[str, Mapping[str, float | None]], caption: st
 
 def _better(name: str) -> str:
     return METRICS[name].better if name in METRICS else "–"
+
+
+def next_steps(text: str) -> tuple[Part, ...]:
+    """Returns what to do, as ``next_step`` of a result has it: sentences, and the commands on lines of their own."""
+    parts: list[Part] = []
+    for line in text.removeprefix("What to do: ").splitlines():
+        words, command, rest = line.strip().partition(f"{PROGRAM} ")
+        if command and words.endswith(": "):
+            parts.append(Commands((command + rest,), capitalized(words.removesuffix(": "))))
+        elif line.strip():
+            parts.append(Prose(capitalized(line.strip())))
+    return tuple(parts)
+
+
+def capitalized(text: str) -> str:
+    """Returns a text that begins like a sentence."""
+    return text[:1].upper() + text[1:]
+
+
+def comparison_words(found: Mapping[str, Any], higher: bool) -> str:
+    """Returns how one is to another, as a verb: ``is better than``; proved by the whole interval, or not at all.
+
+    Args:
+        found: The contrast, with ``ratio_low``, ``ratio_high`` and ``identical``.
+        higher: Whether more of the metric is better.
+    """
+    if found.get("identical"):
+        return "does the same as"
+    if found.get("ratio_low") is None:
+        return "cannot be judged against"
+    tone = tone_of(found["ratio_low"], found["ratio_high"], higher)
+    return {GOOD: "is better than", BAD: "is worse than"}.get(tone, "cannot be told apart from")
 
 
 def ledger_table(ledger: Iterable[Mapping[str, Any]], caption: str = "Repairs and stand-ins") -> Table:
