@@ -395,3 +395,13 @@ def test_sources_that_are_called_alike_are_told_apart(tmp_path: Path) -> None:
     service.close()
     with pytest.raises(InputError, match="there is no such folder"):
         SourceArguments(training=[str(tmp_path / "none")]).hub(service)
+
+
+def test_a_cluster_whose_jobs_ask_for_gpus_is_drawn_by_gpus() -> None:
+    log = read_log("generate:helios-like?seed=1&jobs=300&nodes=9&load=0.9")
+    panels = LogSource("gpu", log, schedulers("fcfs")).read()
+    chart = shown(panels["gantt"])
+    assert [lane["bottom"] - lane["top"] for lane in chart["lanes"]] == [8.0] * 9
+    assert len(set(chart["bars"]["job"])) > 200
+    assert "as high as it has GPUs" in panels["gantt"].lead
+    assert chart["bars"]["note"][0].split(",")[0].endswith(("GPU", "GPUs"))
