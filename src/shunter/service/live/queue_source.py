@@ -221,7 +221,7 @@ class QueueSource:
             rows.append(
                 [str(row["id"]), _what(row), f"{row['state']}{', ' if how else ''}{how}", waited_s, ran_s, row["end_s"]]
             )
-        return table("Jobs that are over", columns, rows, "The latest first.")
+        return table("Jobs that are over", columns, rows, "Those submitted last come first.")
 
     def _log(self) -> Panel:
         rows = self._rows("SELECT time_s, job, what FROM events ORDER BY id DESC LIMIT ?", MOST_EVENTS)

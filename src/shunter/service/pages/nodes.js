@@ -22,6 +22,7 @@ export class Nodes {
   update({ nodes, scattered }) {
     this.nodes = nodes;
     const parts = [["cores", scattered.cores], ["whole GPUs", scattered.gpus]].filter(([, part]) => part !== null);
+    this.scattered.hidden = nodes.length < 2;
     this.scattered.textContent = parts.length
       ? `${parts.map(([what, part]) => `${share(part)} of the free ${what}`).join(" and ")} stand on partly used nodes.`
       : "Nothing is free.";
