@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from shunter.cli.live_options import SourceArguments
+from shunter.cli.report_kinds import kinds
 from shunter.errors import InputError
 from shunter.execution.deciding import queue_scheduler
 from shunter.execution.operating.folder import OperationFolder
@@ -26,7 +27,7 @@ from shunter.service.live.log_source import LogSource
 from shunter.service.live.operation_source import OperationSource
 from shunter.service.live.panels import NodeState, Panel, scattered, to_json_bytes
 from shunter.service.live.queue_source import QueueSource
-from shunter.service.live.runs_source import RunsSource
+from shunter.service.live.runs_source import WORDS_OF, RunsSource
 from shunter.service.live.seldom import Seldom
 from shunter.service.live.training_source import TrainingSource
 from shunter.service.live.what_if import with_more
@@ -262,6 +263,8 @@ def test_runs_are_listed_with_what_came_of_them_and_their_reports(tmp_path: Path
     broken.mkdir()
     (broken / CALIBRATION).write_text("{")
     (tmp_path / "loop").symlink_to(tmp_path)
+    every = {one.name for one in kinds()}
+    assert set(WORDS_OF) == every
     source = RunsSource("runs", tmp_path)
     rows = {row[0]: row for row in shown(source.read()["runs"])["rows"]}
     name = f"first/{training.name}"
