@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+from shunter.agents.training.curves import SEED_FOLDER
 from shunter.agents.training.progress_log import CSV_FILE
 from shunter.comparison.rows import COMPARISON
 from shunter.execution.operating.folder import OperationFolder
-from shunter.metrics.labels import brief_seconds
+from shunter.metrics.labels import brief_seconds, counted
 from shunter.metrics.run_folder import CALIBRATION, METRICS
-from shunter.report.page.folders import KINDS
 from shunter.service.live.panels import Column, Fact, facts, table
 from shunter.service.live.sources import Panels, no_questions
 
@@ -129,6 +129,9 @@ def _folders(root: Path) -> Iterator[Path]:
 
 def _kind(path: Path) -> str:
     """Returns what a folder is, as reports call it; nothing if it is none of these."""
+    # What makes reports draws figures, too, which takes long to load.
+    from shunter.report.page.folders import KINDS
+
     if OperationFolder(path).status.is_file():
         return OPERATION
     return next((kind.name for kind in KINDS if kind.is_one(path)), "")
@@ -185,7 +188,11 @@ def _of_training(path: Path) -> str:
 
 
 def _of_seeds(path: Path) -> str:
-    return f"{len([*path.glob(f'seed-*/{CSV_FILE}')]):,} seeds"
+    return counted(len([*path.glob(f"{SEED_FOLDER}*/{CSV_FILE}")]), "seed")
+
+
+def _of_study(path: Path) -> str:
+    return counted(len([*path.rglob(CSV_FILE)]), "training")
 
 
 def _of_operation(path: Path) -> str:
@@ -199,7 +206,7 @@ WORDS_OF: Final[Mapping[str, Callable[[Path], str]]] = {
     "a calibration": _of_calibration,
     "a training": _of_training,
     "a training with several seeds": _of_seeds,
-    "a study": lambda path: f"{len([*path.glob('*/')]):,} folders",
+    "a study": _of_study,
     OPERATION: _of_operation,
 }
 """What makes a few words of a folder, by what reports call it."""
