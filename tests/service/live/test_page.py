@@ -128,6 +128,18 @@ def test_the_token_goes_from_the_address_and_a_reload_needs_none(live: Talk, ope
     assert TOKEN.decode() not in stored
 
 
+def test_two_dashboards_in_one_browser_keep_out_of_each_others_way(live: Talk, open_page: OpenPage) -> None:
+    page = enter(live, open_page).page
+    with serving(token=TOKEN[::-1], hub=Hub([Made("another")])) as other:
+        second = page.context.new_page()
+        second.goto(f"http://127.0.0.1:{other.where}/live#{TOKEN[::-1].decode()}")
+        second.get_by_role("tab", name="another").wait_for()
+        for one in (page, second):
+            one.reload()
+            one.get_by_role("tab").first.wait_for()
+        second.close()
+
+
 def test_without_the_link_the_page_asks_for_the_token(live: Talk, open_page: OpenPage) -> None:
     watched = open_page(f"http://127.0.0.1:{live.where}/live")
     watched.expected = ["401"]

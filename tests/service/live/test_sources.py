@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -134,6 +135,15 @@ def test_a_queue_whose_daemon_has_stopped_shows_its_journal_and_says_so(box: Box
     shutil.rmtree(box.folder.path)
     with pytest.raises(InputError, match="there is none"):
         source.read()
+
+
+def test_a_daemon_that_does_not_answer_holds_nobody_up(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shunter.execution.local.client.SILENCE_S", 0.2)
+    assert box.process is not None
+    box.process.send_signal(signal.SIGSTOP)
+    panels = QueueSource("queue", box.folder, {}).read()
+    assert fact(panels["facts"], "Daemon") == "does not answer"
+    assert "jobs" in panels
 
 
 # ---- an operation ----

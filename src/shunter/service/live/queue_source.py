@@ -47,6 +47,8 @@ MOST_ENDED: Final = 100
 MOST_ATTEMPTS: Final = 2000
 """So many of the latest runs are drawn."""
 MOST_EVENTS: Final = 60
+SILENT: Final = "silent"
+"""In place of a status: why there is none, though a daemon runs."""
 MOST_DECISIONS: Final = 200
 _ACTIVE: Final = """
     SELECT id, name, command, cores, gpus, memory_mb, time_s, priority, state, submit_s, start_s FROM jobs
@@ -85,8 +87,7 @@ class QueueSource:
             shown_decision(row)
             for row in self._rows("SELECT * FROM decisions ORDER BY id DESC LIMIT ?", MOST_DECISIONS)
         ]
-        status = self._status()
-        reasons = self._reasons() if status else {}
+        status, reasons = self._told()
         found = self._foreseen.value(tuple((row["id"], row["state"]) for row in jobs), now_s)
         cores, gpus = self._size(status, attempts)
         line = self._line(jobs, decisions, found)
@@ -115,20 +116,18 @@ class QueueSource:
     def _rows(self, query: str, most: int) -> list[sqlite3.Row]:
         return read_rows(self._folder, query, (most,))
 
-    def _status(self) -> dict[str, Any]:
-        """Returns what the daemon tells of itself; nothing if none runs."""
+    def _told(self) -> tuple[dict[str, Any], dict[int, str]]:
+        """Returns what the daemon tells of itself, and why jobs wait; nothing if none runs or it does not answer."""
         connection = self._folder.connect()
         if connection is None:
-            return {}
+            return {}, {}
         connection.close()
         try:
-            return ask(self._folder, "status")
-        except InputError:
-            return {}
-
-    def _reasons(self) -> dict[int, str]:
-        told = ask(self._folder, "list", states=["queued", "held"], most=MOST_ACTIVE)
-        return {job["id"]: job["waits_because"] or "" for job in told["jobs"]}
+            status = ask(self._folder, "status", _give_up)
+            told = ask(self._folder, "list", _give_up, states=["queued", "held"], most=MOST_ACTIVE)
+        except InputError as error:
+            return {SILENT: str(error)}, {}
+        return status, {job["id"]: job["waits_because"] or "" for job in told["jobs"]}
 
     def _foresee(self) -> QueueEta | None:
         try:
@@ -148,7 +147,9 @@ class QueueSource:
 
     def _facts(self, status: Mapping[str, Any], jobs: Sequence[sqlite3.Row], found: QueueEta | None) -> Panel:
         counts = Counter(row["state"] for row in jobs)
-        if not status:
+        if SILENT in status:
+            said = [Fact("Daemon", "does not answer", note=status[SILENT], tone="bad")]
+        elif not status:
             how = f"start it with: shunter queue start{self._folder.option}"
             said = [Fact("Daemon", "not running", note=how, tone="bad")]
         else:
@@ -237,6 +238,11 @@ class QueueSource:
 
     def _offer(self, found: QueueEta) -> Offer:
         return Offer(self._policies, round(4 * found.eta.state.cluster.total_cores), "cores")
+
+
+def _give_up(text: str) -> None:
+    """Waits no longer for a daemon that is silent."""
+    raise InputError(text)
 
 
 def _what(row: sqlite3.Row) -> str:
