@@ -172,3 +172,4 @@ def test_the_end_of_an_audit_is_read_without_the_rest(tmp_path: Path) -> None:
     found = [line["time_s"] for line in latest_audit_lines(path, 1000)]
     assert found == list(range(100 - len(found), 100))
     assert 5 < len(found) < 15
+    assert latest_audit_lines(path, 20)[-1]["time_s"] == 99

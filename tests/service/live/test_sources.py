@@ -146,6 +146,18 @@ def test_a_daemon_that_does_not_answer_holds_nobody_up(box: Box, monkeypatch: py
     assert "jobs" in panels
 
 
+def test_a_long_queue_is_counted_whole_and_listed_in_part(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, most in (("MOST_ACTIVE", 3), ("MOST_FORESEEN", 4)):
+        monkeypatch.setattr(f"shunter.service.live.queue_source.{name}", most)
+    [first] = box.submit("sleep 60", cores=2)
+    box.until(first, "running")
+    box.submit(*["sleep 1"] * 5)
+    panels = QueueSource("queue", box.folder, {}).read()
+    assert (fact(panels["facts"], "Wait"), fact(panels["facts"], "Starts")) == (5, "not foreseen")
+    assert (len(shown(panels["jobs"])["rows"]), shown(panels["jobs"])["more"]) == (3, 3)
+    assert panels["reasons"].lead.endswith("Of the first 2; 3 more wait.")
+
+
 # ---- an operation ----
 
 

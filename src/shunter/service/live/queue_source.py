@@ -16,6 +16,7 @@ from shunter.execution.local.foreseeing import QueueEta, eta_of_queue
 from shunter.execution.local.history import read_rows
 from shunter.execution.local.journal import shown_decision
 from shunter.service.live.controls import what_if_panel
+from shunter.service.live.moment import MOST_FORESEEN
 from shunter.service.live.panels import (
     Bar,
     Column,
@@ -54,6 +55,9 @@ _ACTIVE: Final = """
     SELECT id, name, command, cores, gpus, memory_mb, time_s, priority, state, submit_s, start_s FROM jobs
     WHERE state IN ('queued', 'held', 'running') ORDER BY state = 'running' DESC, priority DESC, id LIMIT ?
 """
+_COUNTS: Final = """
+    SELECT state, count(*) AS jobs FROM jobs WHERE state IN ('queued', 'held', 'running') GROUP BY state
+"""
 _ENDED: Final = """
     SELECT id, name, command, state, submit_s, start_s, end_s, code, cause FROM jobs
     WHERE end_s IS NOT NULL ORDER BY id DESC LIMIT ?
@@ -82,22 +86,24 @@ class QueueSource:
         """Returns what the queue does."""
         now_s = time.time()
         jobs = self._rows(_ACTIVE, MOST_ACTIVE)
+        counts = Counter({row["state"]: row["jobs"] for row in read_rows(self._folder, _COUNTS)})
         attempts = self._rows(_ATTEMPTS, MOST_ATTEMPTS)
         decisions = [
             shown_decision(row)
             for row in self._rows("SELECT * FROM decisions ORDER BY id DESC LIMIT ?", MOST_DECISIONS)
         ]
         status, reasons = self._told()
-        found = self._foreseen.value(tuple((row["id"], row["state"]) for row in jobs), now_s)
+        is_long = counts["queued"] > MOST_FORESEEN
+        found = None if is_long else self._foreseen.value(tuple((row["id"], row["state"]) for row in jobs), now_s)
         cores, gpus = self._size(status, attempts)
         line = self._line(jobs, decisions, found)
         return {
-            "facts": self._facts(status, jobs, found),
-            "reasons": _reason_bars(jobs, reasons),
+            "facts": self._facts(status, counts, found),
+            "reasons": _reason_bars(jobs, reasons, counts),
             "nodes": self._machine(attempts, cores, gpus),
             "gantt": _gantt(attempts, cores, line, now_s),
             "what-if": self._what_if(found, cores),
-            "jobs": _job_table(jobs, reasons, line),
+            "jobs": _job_table(jobs, reasons, line, counts),
             "decision": _decision_table(decisions, reasons),
             "length": _length(decisions),
             "log": self._log(),
@@ -145,8 +151,7 @@ class QueueSource:
 
     # ---- what is shown ----
 
-    def _facts(self, status: Mapping[str, Any], jobs: Sequence[sqlite3.Row], found: QueueEta | None) -> Panel:
-        counts = Counter(row["state"] for row in jobs)
+    def _facts(self, status: Mapping[str, Any], counts: Counter[str], found: QueueEta | None) -> Panel:
         if SILENT in status:
             said = [Fact("Daemon", "does not answer", note=status[SILENT], tone="bad")]
         elif not status:
@@ -170,6 +175,8 @@ class QueueSource:
         said += [Fact("Run", counts["running"], "number"), Fact("Wait", counts["queued"], "number")]
         if counts["held"]:
             said.append(Fact("Held", counts["held"], "number"))
+        if counts["queued"] > MOST_FORESEEN:
+            said.append(Fact("Starts", "not foreseen", note=f"more than {MOST_FORESEEN:,} wait"))
         if found is not None and found.left_out:
             said.append(Fact("Not foreseen", found.left_out, "number", note="held, or behind another job"))
         return facts("Now", said)
@@ -250,14 +257,16 @@ def _what(row: sqlite3.Row) -> str:
     return str(row["name"] or " ".join(json.loads(row["command"])))[:120]
 
 
-def _reason_bars(jobs: Sequence[sqlite3.Row], reasons: Mapping[int, str]) -> Panel:
-    counts = Counter(
+def _reason_bars(jobs: Sequence[sqlite3.Row], reasons: Mapping[int, str], counts: Counter[str]) -> Panel:
+    waiting = [row for row in jobs if row["state"] != "running"]
+    found = Counter(
         # Reasons are counted by what they are, not by the job that they are about.
         _NUMBERS.sub("…", reasons.get(row["id"]) or row["state"])
-        for row in jobs
-        if row["state"] != "running"
+        for row in waiting
     )
-    return bars("Why jobs wait", counts, "jobs", "Each job that waits, by what keeps it from starting.")
+    left_out = counts["queued"] + counts["held"] - len(waiting)
+    of_all = f" Of the first {len(waiting):,}; {left_out:,} more wait." if left_out > 0 else ""
+    return bars("Why jobs wait", found, "jobs", f"Each job that waits, by what keeps it from starting.{of_all}")
 
 
 def _gantt(attempts: Sequence[sqlite3.Row], cores: int, line: Sequence[Expected], now_s: float) -> Panel:
@@ -277,7 +286,9 @@ def _gantt(attempts: Sequence[sqlite3.Row], cores: int, line: Sequence[Expected]
     return gantt("Past, now and next", lanes, drawn, line[:40], lead)
 
 
-def _job_table(jobs: Sequence[sqlite3.Row], reasons: Mapping[int, str], line: Sequence[Expected]) -> Panel:
+def _job_table(
+    jobs: Sequence[sqlite3.Row], reasons: Mapping[int, str], line: Sequence[Expected], counts: Counter[str]
+) -> Panel:
     columns = [Column("Job"), Column("What"), Column("State"), Column("Cores", "number"), Column("Priority", "number"),
                Column("Submitted", "since"), Column("Started", "since"), Column("Expected start", "clock"),
                Column("Why it waits")]  # fmt: skip
@@ -287,7 +298,8 @@ def _job_table(jobs: Sequence[sqlite3.Row], reasons: Mapping[int, str], line: Se
         asked = [str(row["id"]), _what(row), row["state"], row["cores"], row["priority"], row["submit_s"]]
         start_s = row["start_s"] if row["state"] == "running" else None
         rows.append([*asked, start_s, expected.get(str(row["id"])), reasons.get(row["id"], "")])
-    return table("Jobs", columns, rows, "Those that run and those that wait.")
+    more = max(0, counts.total() - len(rows))
+    return table("Jobs", columns, rows, "Those that run and those that wait.", more=more)
 
 
 def _decision_table(decisions: Sequence[Mapping[str, Any]], reasons: Mapping[int, str]) -> Panel:
