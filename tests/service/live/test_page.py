@@ -117,6 +117,24 @@ def test_names_are_text_whatever_they_are_and_nothing_is_wider_than_the_window(
         assert watched.overflow() == 0, tab
 
 
+UNNAMED = """
+[...document.querySelectorAll('input, select, button, svg[role=img], canvas[role], [role=region], ol.log')].filter(
+  (one) => !(one.getAttribute('aria-label') || one.getAttribute('aria-labelledby') || one.labels?.length
+    || (one.tagName === 'BUTTON' && one.textContent.trim()))).map((one) => one.outerHTML.slice(0, 80))
+"""
+
+
+def test_everything_that_is_used_or_looked_at_has_a_name(live: Talk, open_page: OpenPage) -> None:
+    page = enter(live, open_page).page
+    seen(page, "what-if")
+    for tab in ("lublin", "runs"):
+        page.get_by_role("tab", name=tab).click()
+        seen(page, "facts")
+    page.wait_for_timeout(500)
+    assert page.evaluate(UNNAMED) == []
+    assert page.locator("h1").count() == 1
+
+
 def test_the_token_goes_from_the_address_and_a_reload_needs_none(live: Talk, open_page: OpenPage) -> None:
     page = enter(live, open_page).page
     assert page.url == f"http://127.0.0.1:{live.where}/live"

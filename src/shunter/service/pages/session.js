@@ -10,12 +10,14 @@ export function address(rest) {
   return `/live/${place ?? "here"}/${rest}`;
 }
 
-/** Trades the token of the link, if there is one, and takes it out of the address. */
+/** Trades the token of the link and takes it out of the address; returns whether there was one. */
 export async function enterByLink() {
-  const token = decodeURIComponent(location.hash.slice(1));
-  if (token.length < 32) return;
+  const token = location.hash.slice(1);
+  // Anything shorter leads to a part of the page.
+  if (token.length < 32) return false;
   history.replaceState(null, "", location.pathname);
   await signIn(token);
+  return true;
 }
 
 /** Trades a token for a cookie; returns why that did not work, or nothing. */
