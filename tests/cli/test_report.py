@@ -128,7 +128,7 @@ def test_a_training_its_seeds_and_an_evaluation(
 def test_a_study(shunter: Command, tmp_path: Path, open_page: OpenPage, few_classics: None) -> None:
     names = iter(TRAIN[2:])
     training = {str(name).removeprefix("--").replace("-", "_"): value for name, value in zip(names, names, strict=True)}
-    wanted = {"training.steps": 64, "training.eval_every": 64, "training.save_every": 64, "ppo.num_envs": 4}
+    wanted: dict[str, object] = {"training.steps": 64, "training.eval_every": 64, "training.save_every": 64, "ppo.num_envs": 4}
     wanted |= {"ppo.rollout_steps": 16, "ppo.minibatch": training["minibatch"], "ppo.epochs": 1, "episodes.length": 24}
     wanted |= {"validation.windows": 4, "validation.length": 24, "report.windows": 4, "report.length": 24}
     text = "[study]\nname = 'tiny'\nseeds = [0]\n[logs]\nsmall = '" + str(TRAIN[1]) + "'\n[common]\n"
