@@ -40,7 +40,7 @@ $(VENV)/.installed: $(VENV)/.requirements core/Cargo.toml core/cbindgen.toml $(s
 
 install: $(VENV)/.installed ## Make .venv, build the core, install Shunter in it (editable)
 
-demo: install ## Tune and train on an embedded workload, and hold both against the classics; with pictures (2 minutes)
+demo: install ## From an embedded log to a decision: compare, tune, train, choose, judge; with a page (2 minutes)
 	$(BIN)/python examples/demo.py
 
 test: lint rust-test python-test ## Run all checks and tests: Rust and Python, lint and types

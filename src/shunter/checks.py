@@ -12,6 +12,7 @@ import re
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from datetime import date, time
 from functools import cache
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -43,9 +44,10 @@ _WORDS: Final = {
     bool: "true or false",
     int: "a whole number",
     float: "a number",
-    str: "text",
+    str: "text in quotes",
     types.NoneType: repr(NOTHING),
 }
+_LISTS: Final = {str: "a list of names in quotes, as in ['ann', 'bob']", float: "a list of numbers"}
 
 
 def check_name(
@@ -159,7 +161,7 @@ def numbers_by_name(name: str, value: object, low: float) -> dict[str, float]:
 def distinct_names(name: str, value: object) -> tuple[str, ...]:
     """Returns a list of different names."""
     if isinstance(value, str) or not isinstance(value, tuple | list) or not all(isinstance(one, str) for one in value):
-        raise InputError(f"{name} is {value!r}; expected a list of names, as in ['night_job']")
+        raise InputError(f"{name} is {as_written(value)}; expected a list of names in quotes, as in ['night_job']")
     # A name that stands twice is a slip; counting it twice would go unseen.
     if len(set(value)) < len(value):
         raise InputError(f"{name} is {value!r}; expected each name once")
@@ -350,7 +352,12 @@ def typed(value: object, hint: Any, name: str) -> Any:  # noqa: ANN401 - whateve
         found, converted = _try(value, one)
         if found:
             return converted
-    raise InputError(f"{name} is {value!r}; expected {_expected(hint)}")
+    raise InputError(f"{name} is {as_written(value)}; expected {_expected(hint)}")
+
+
+def as_written(value: object) -> str:
+    """Returns a value as errors show it: TOML's dates and times as the file has them, all else as Python does."""
+    return str(value) if isinstance(value, date | time) else repr(value)
 
 
 def _try(value: object, hint: Any) -> tuple[bool, Any]:  # noqa: ANN401 - whatever the field's type is
@@ -386,5 +393,5 @@ def _expected(hint: Any) -> str:  # noqa: ANN401 - whatever the field's type is
     if get_origin(hint) in (Union, types.UnionType):
         return " or ".join(_expected(one) for one in get_args(hint))
     if get_origin(hint) is tuple:
-        return "a list"
+        return _LISTS.get(get_args(hint)[0], "a list")
     return _WORDS.get(hint, "a table of numbers")

@@ -91,7 +91,12 @@ def test_observing_nudging_and_undoing(operate: Command, slurm: Pretended, tmp_p
     assert "Reading   " in status.out
     assert f"Changed   {len(factors)} now" in status.out
     assert operate("status", "--json").json()["decisions"] == 1
+    metrics = tmp_path / "state" / "metrics.prom"
+    assert f"shunter_operate_held {len(factors)}\n" in metrics.read_text()
     assert operate("undo").out == f"Undone: {len(factors)} change{'' if len(factors) == 1 else 's'}\n"
+    told = metrics.read_text().splitlines()
+    of_nobody = {"shunter_operate_held 0", "shunter_operate_up 0", "shunter_operate_mode 0"}
+    assert of_nobody | {f"shunter_operate_undone_total {len(factors)}"} <= set(told)
     undone = [line for line in slurm.commands() if line.endswith("SiteFactor=0 AdminComment=")]
     assert len(undone) == len(factors)
     assert "Changed   0 now" in operate("status").out
@@ -102,12 +107,11 @@ def test_observing_nudging_and_undoing(operate: Command, slurm: Pretended, tmp_p
     assert "first job 100%, pairs of jobs 100%, starts 100%" in again.out
     worse = shunter("operate", "replay", tmp_path / "state" / "audit.jsonl", "--policy", "ljf", "--json")
     assert worse.code == 1
-    told = json.loads(worse.out)
-    assert not told["is_better"]
-    assert told["simulated"]["policy"]["mean_wait_s"] > told["simulated"]["against"]["mean_wait_s"]
-    metrics = (tmp_path / "state" / "metrics.prom").read_text()
-    assert 'shunter_operate_decision_seconds_bucket{le="+Inf"} 1' in metrics
-    assert "ann" not in metrics
+    found = json.loads(worse.out)
+    assert not found["is_better"]
+    assert found["simulated"]["policy"]["mean_wait_s"] > found["simulated"]["against"]["mean_wait_s"]
+    assert 'shunter_operate_decision_seconds_bucket{le="+Inf"} 1' in told
+    assert "ann" not in metrics.read_text()
     assert all(os.stat(path).st_mode & 0o777 == 0o640 for path in (tmp_path / "state").glob("*.*"))
 
 
@@ -194,5 +198,5 @@ def test_an_audit_that_is_none_is_told(shunter: Command, tmp_path: Path) -> None
     assert "there is no such file" in shunter("operate", "replay", audit, "--policy", "sjf").error()
     audit.write_text('{"hello": 1}\n')
     assert "is no line of an audit" in shunter("operate", "replay", audit, "--policy", "sjf").error()
-    audit.write_text('{"schema": 1, "input_sha256": "00"}\n')
+    audit.write_text('{"schema": 1, "input_sha256": "00", "order": [], "chosen": {}, "policy": "sjf"}\n')
     assert "nothing of it can be decided again" in shunter("operate", "replay", audit, "--policy", "sjf").error()

@@ -66,6 +66,8 @@ def test_a_tuned_score_brings_its_prices(shunter: Command, inputs: list[str], tm
     search = (*windows, "--generations", 1, "--population", 4)
     told = shunter("tune", *inputs, "--kind", "pairs", "--estimate", "perfect", *search, "--out", file, "--json").json()
     assert told["training"]["score"].startswith("pairs?")
+    rows = {row["role"]: row["label"] for row in told["logs"][0]["rows"]}
+    assert rows["earliest-finish"] == "sjf/easy/eft"
     if not told["keeps_classic"]:
         assert "[pairs.prices]" in file.read_text()
     score = tmp_path / "score.toml"
@@ -104,6 +106,46 @@ def test_mistakes_are_told_in_one_line(
     shunter: Command, inputs: list[str], options: tuple[str, ...], told: str
 ) -> None:
     assert told in shunter("simulate", *inputs, *options).error()
+
+
+def test_ways_to_choose_types_are_compared_in_a_list(shunter: Command, inputs: list[str]) -> None:
+    prices = "price?V100=2&K80=1"
+    words = ("--policy", "fcfs,las", "--dispatch", "greedy", "--windows", 2, "--length", 20, "--json")
+    told = shunter("compare", *inputs, *words, "--pairs", f"any,eft,{prices}").json()
+    plain = [row["label"] for row in told["combinations"] if "overhead" not in row["label"]]
+    kinds = ("any", "eft", "price")
+    expected = {f"{policy}/greedy/{kind}" for policy in ("fcfs", "las") for kind in kinds} - {"las/greedy/eft"}
+    assert set(plain) == expected
+    assert "policy 'las' stops running jobs" in told["skipped"][0]
+    (one,) = (row for row in told["combinations"] if row["label"] == "fcfs/greedy/price")
+    alone = shunter("compare", *inputs, *words, "--pairs", prices).json()["combinations"]
+    assert one["mean"] == next(row["mean"] for row in alone if row["label"] == "fcfs/greedy")
+    assert "unknown pairs 'etf'; did you mean 'eft'?" in shunter("compare", *inputs, "--pairs", "any,etf").error()
+
+
+def test_a_cluster_without_types_to_choose_among_is_told(shunter: Command, inputs: list[str], tmp_path: Path) -> None:
+    cluster = tmp_path / "one.toml"
+    cluster.write_text('[[nodes]]\ncores = 16\ngpus = 1\ngpu_type = "V100"\n')
+    for pairs in ("eft", "price?V100=2"):
+        ledger = shunter("simulate", inputs[0], "--cluster", cluster, "--pairs", pairs, "--json").json()["ledger"]
+        rule = "pairs: with one type of GPUs or none there is nothing to choose"
+        assert {"rule": rule, "count": 1, "example": "V100"} in ledger
+
+
+def test_a_price_that_changes_nothing_is_told(shunter: Command, inputs: list[str]) -> None:
+    ledger = shunter("simulate", *inputs, "--pairs", "price?V100=2&K80=1&K8O=1", "--json").json()["ledger"]
+    rule = "pairs: a price for a type that no node has changes nothing"
+    assert {"rule": rule, "count": 1, "example": "K8O"} in ledger
+
+
+def test_a_training_that_is_refused_leaves_no_folder(
+    shunter: Command, inputs: list[str], tmp_path: Path, out: Path
+) -> None:
+    cluster = tmp_path / "lab.toml"
+    cluster.write_text("mix = true\n" + cluster.read_text())
+    error = shunter("train", *inputs, "--env", "pick-job-and-type", "--length", 5, "--steps", 8, "--out", out).error()
+    assert "chooses one type of GPU for each job, but lab lets jobs mix types" in error
+    assert not out.exists()
 
 
 def test_a_cluster_without_types_has_no_prices(shunter: Command, inputs: list[str]) -> None:

@@ -176,6 +176,22 @@ def test_other_conditions_than_the_classics_are_told(tmp_path: Path) -> None:
     assert settings_warnings(Entrants(combine(learned[:1]).possible, (), ())) == []
 
 
+def test_policies_are_judged_by_what_they_were_trained_for(tmp_path: Path) -> None:
+    waits = write_policy(tmp_path / "waits" / "best", training={"objective": "mean_wait_s"})
+    plain = write_policy(tmp_path / "plain" / "best", training={"objective": "gone"})
+    terms: dict[str, Any] = {"against": "fcfs/easy", "windows": 2, "length": 50, "threads": 1}
+
+    def judged(*checkpoints: str, **more: str) -> str:
+        return shunter.evaluate(checkpoints, workload(), 64, **{**terms, **more}).comparison.metric
+
+    assert judged(waits) == judged(waits, plain) == "mean_wait_s"
+    assert judged(plain) == judged(plain, waits) == "mean_bounded_slowdown"
+    assert judged(waits, metric="p95_wait_s") == "p95_wait_s"
+    assert settings_warnings(Entrants(combine([waits, plain]).possible, (), ())) == [
+        "plain/easy was trained for mean_bounded_slowdown, and waits/easy for mean_wait_s; evaluate it alone"
+    ]
+
+
 def test_a_checkpoint_is_compared_once(tmp_path: Path) -> None:
     """It brings its rule, its placement and its estimate, whatever others are combined."""
     checkpoint = write_policy(tmp_path / "runs" / "first" / "best", estimate="perfect")

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from shunter.comparison.comparison import Comparison
-from shunter.comparison.objective import Bound
+from shunter.comparison.objective import Bound, Objective
 from shunter.comparison.report import Finding, Report, hold_against, make_report
 from shunter.comparison.roles import BASELINE, BEST, CHOSEN, JUDGED_AGAINST, TUNED
-from tests.tuning.handmade import log_report, pooled_rows
+from tests.tuning.handmade import log_report, pooled_rows, scored
 
 METRIC = "mean_bounded_slowdown"
 ONES = [1.0] * 5
@@ -113,6 +113,17 @@ def test_bounds() -> None:
     assert use.sentence == (
         "the bound on core_utilization, at least 0.95 times that of sjf/easy, does NOT hold: 0.9 times"
     )
+
+
+def test_no_wait_is_no_number_of_times_another() -> None:
+    values = {CHOSEN: ("sjf/easy", [0.0] * 5), TUNED: ("tuned/easy", [3.0] * 5)}
+    rows = {role: scored(label, "mean_wait_s", each) for role, (label, each) in values.items()}
+    objective = Objective("mean_wait_s", (Bound("mean_wait_s", 1.1),))
+    made = hold_against(rows, np.arange(5), objective, CHOSEN)
+    assert np.isnan(made[TUNED].wait_ratio)
+    assert made[CHOSEN].wait_ratio == 1.0
+    (held,) = made[TUNED].held
+    assert (held.holds, held.words, held.to_json()["ratio"]) == (False, "that is 0", None)
 
 
 def test_over_all_logs() -> None:

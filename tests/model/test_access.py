@@ -9,6 +9,7 @@ import pytest
 
 from shunter import Cluster, InputError, Workload
 from shunter.model.access import access_of, feature_sets, partition_names
+from shunter.model.fitting import rejected_jobs
 from shunter.simulation import simulate
 
 SITE = """
@@ -98,15 +99,55 @@ def test_mistakes(tmp_path: Path, change: str, message: str) -> None:
 
 
 def test_a_rejection_says_what_rule_refused(tmp_path: Path) -> None:
-    site = SITE + '[partitions.batch]\nusers = ["ann"]\nmax_cores = 2\n'
+    rules = """
+[partitions.batch]
+users = ["ann"]
+denied_accounts = ["old"]
+max_cores = 2
+max_nodes = 1
+[[limits]]
+qos = "low"
+max_time_s = 3600
+"""
+    cluster = read(tmp_path, SITE + rules)
     table = jobs(
-        partition=["batch", "batch", "all"], user=["bob", "ann", "bob"], cores_per_task=[1, 3, 1],
-        features=[None, None, "new"],
+        partition=["batch", "batch", "batch", "all", "all", "gone", "all,batch"],
+        user=["bob", "ann", "ann", "bob", "bob", "bob", "bob"],
+        account=[None, None, "old", *[None] * 4],
+        qos=[*[None] * 4, "low", None, None],
+        cores_per_task=[1, 3, 1, 1, 1, 1, 1],
+        requested_s=[*[None] * 4, 7200.0, None, None],
+        features=[None, None, None, "new", None, None, None],
+    )
+    schedule = simulate(Workload.from_frame(table, name="x"), cluster)
+    frame = schedule.to_frame()
+    place = f"{tmp_path}/site.toml"
+    assert frame["reason"].to_list() == [
+        f"asks in partition 'batch' as user 'bob'; {place}:19: [partitions.batch]: users does not name its user",
+        f"asks for 1 task of 3 cores and 0 GPUs in partition 'batch'; {place}:19: [partitions.batch]: max_cores is 2",
+        "asks in partition 'batch' as user 'ann', account 'old'; "
+        f"{place}:19: [partitions.batch]: denied_accounts names its account",
+        "asks for features 'new' in partition 'all'; no node that it could use has them",
+        "asks for 7,200 s, 1 task of 1 core and 0 GPUs in partition 'all'; "
+        f"{place}:24: [[limits]] 1: max_time_s is 3,600 for qos low",
+        "asks for partition 'gone'; the cluster has all, batch",
+        None,
+    ]
+    assert frame["admitted"].to_list() == [*[None] * 6, "all"]
+
+
+def test_rejections_are_counted_by_rule(tmp_path: Path) -> None:
+    rules = '[partitions.all]\nmax_time_s = 60\n[[limits]]\nqos = "low"\nmax_cores = 1\n'
+    plain = SITE.replace("[partitions.all]\ntier = 3\ndefault_time_s = 60\n", "")
+    table = jobs(
+        partition=["all"] * 5, qos=["low", "low", None, None, "low"], cores_per_task=[2.0, 3, 1, 1, 1],
+        requested_s=[5.0, 5.0, 61.0, None, 5.0],
     )  # fmt: skip
-    frame = simulate(Workload.from_frame(table, name="x"), read(tmp_path, site)).to_frame()
-    first, second, third = frame["reason"].to_list()
-    assert "as user 'bob'; no partition that it names admits it" in first
-    assert "1 task of 3 cores" in second
-    assert "one job may not have so much" in second
-    assert third.endswith("asks for features 'new' in partition 'all'; no node that it could use has them")
-    assert frame["admitted"].to_list() == [None, None, None]
+    found = rejected_jobs(simulate(Workload.from_frame(table, name="x"), read(tmp_path, plain + rules)))
+    assert [(one.jobs, one.first.job_id) for one in found] == [(2, 1), (1, 3)]
+    assert found[0].to_json() == {
+        "reason": "over the limit of one job",
+        "jobs": 2,
+        "first": "job 1 asks for 5 s, 1 task of 2 cores and 0 GPUs in partition 'all'; "
+        f"{tmp_path}/site.toml:17: [[limits]] 1: max_cores is 1 for qos low",
+    }

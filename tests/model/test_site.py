@@ -118,6 +118,11 @@ def test_a_cluster_without_licenses_counts_none(tmp_path: Path) -> None:
         ("[[reservations]]\nstart = '2026-03-01 08:00'", "goes by the calendar, but the log does not tell"),
         ("[[reservations]]\nstart = 5\nrepeat = 'daily'\nduration_s = 100000", "longer than it takes to come again"),
         ("[[reservations]]\nstart = 500\nnodes = 'gone'", 'no node is called "gone"'),
+        ("[[limits]]\nusers = [1]", ":6: [[limits]] 1: users is [1]; expected a list of names in quotes, as in"),
+        ("[[limits]]\nusers = 2026-03-01", "users is 2026-03-01; expected a list of names in quotes"),
+        ("[[limits]]\ndays = 2026-03-01", ":6: [[limits]] 1: days is 2026-03-01; expected text in quotes"),
+        ("[[limits]]\nfrom_time = 09:00:00", "from_time is 09:00:00; expected text in quotes"),
+        ("[[reservations]]\nstart = 2026-03-01T08:00:00", "start is 2026-03-01 08:00:00; expected text in quotes or a"),
         ("[licenses]\nansys = 1", 'job 1 asks for license "matlab", which the cluster does not have (it has ansys)'),
         ("[licenses]\nmatlab = -1", "[licenses] matlab is -1; expected a whole number"),
     ],
@@ -127,6 +132,47 @@ def test_what_contradicts_itself_is_refused(tmp_path: Path, rules: str, message:
         shunter.simulate(read_log(tmp_path), read(tmp_path, rules))
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_rules_for_nobody_are_told_once(tmp_path: Path) -> None:
+    rules = """
+[[limits]]
+running_jobs = 1
+users = ["ann", "nobody"]
+[[limits]]
+running_jobs = 1
+users = "nobody"
+[[limits]]
+running_jobs = 1
+users = "ann"
+qos = "high"
+[[limits]]
+running_jobs = 1
+accounts = "physics"
+[accounts]
+optics = "physics"
+[licenses]
+matlab = 2
+ansys = 1
+[partitions.main]
+tier = 1
+"""
+    log = read_log(tmp_path, "job_id,submit_s,run_s,user,account,licenses\n1,0,1,ann,optics,matlab:1\n2,0,1,bob,,\n")
+    path = tmp_path / "site.toml"
+    path.write_text('[[nodes]]\ncores = 4\npartition = "main"\n' + rules)
+    cluster = Cluster.read(path)
+    ledger = shunter.simulate(log, cluster).ledger
+    assert [
+        (entry.rule, entry.count, entry.example) for entry in ledger.entries if "changes nothing" in entry.rule
+    ] == [
+        ("a limit for names that no job has: changes nothing", 2, f"{path}:8: [[limits]] 2: for user nobody"),
+        ("rules of a partition that no job names: changes nothing", 1, f"{path}:23: [partitions.main]"),
+        ("a license that no job asks for: changes nothing", 1, "[licenses] ansys"),
+    ]
+    # A window is part of a log whose other jobs may have the names.
+    assert shunter.simulate(log.window(1), cluster).ledger.entries[-3:] == ledger.entries[-3:]
+    path.write_text('default_partition = "main"\n' + path.read_text())
+    assert "partition that" not in str(shunter.simulate(log, Cluster.read(path)).ledger)
 
 
 def test_licenses_that_are_no_numbers(tmp_path: Path) -> None:

@@ -71,6 +71,8 @@ def partition_rules(draw: st.DrawFn) -> PartitionRules:
     max_time_s = mostly_none(3.0, 8.0, 12.5)
     accounts = draw(names([(), (), (), ("science",), ("physics", "chemistry"), ("hep",)]))
     denied = draw(names([(), (), (), ("physics",), ("hep",)]))
+    users = tuple(user for user in USERS[:2] if user)
+    let_in, kept_out = draw(names([((), ()), ((), ()), ((), ()), (users, ()), ((), users[:1])]))
     return PartitionRules(
         max_time_s=max_time_s,
         tier=draw(st.sampled_from([1, 1, 0, 2, 5])),
@@ -82,7 +84,8 @@ def partition_rules(draw: st.DrawFn) -> PartitionRules:
         accounts=accounts,
         # What is admitted and denied at once is refused as a mistake.
         denied_accounts=tuple(name for name in denied if name not in accounts),
-        users=draw(names([(), (), (), tuple(user for user in USERS[:2] if user)])),
+        users=let_in,
+        denied_users=kept_out,
         qos=draw(names([(), (), (), ("high",)])),
     )
 

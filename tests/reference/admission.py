@@ -79,6 +79,8 @@ def is_owner_admitted(job: RefJob, partition: PartitionRules, rules: SiteRules) 
         return False
     if partition.users and job.user not in partition.users:
         return False
+    if job.user in partition.denied_users:
+        return False
     return not partition.qos or job.qos in partition.qos
 
 

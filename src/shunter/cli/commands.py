@@ -47,10 +47,12 @@ class Verb:
     summary: str
 
 
+DECIDE = "From a log to a decision"
 LOOK, COMPARE, LEARN, EXPLAIN = "Look at a log", "Simulate and compare", "Tune and learn", "Explain and repeat"
 RUN = "Run jobs"
 
 VERBS: Final = {
+    "advise": Verb(DECIDE, "Say what to run, what it gains, who pays and how sure that is, from a log."),
     "trace": Verb(LOOK, "Describe, check, convert, split and generate logs; find their cluster and estimates."),
     "calibrate": Verb(LOOK, "Say whether a simulation of the site's own policy explains the waits of its log."),
     "policies": Verb(LOOK, "List every policy, dispatch rule, placement and estimate by name."),
@@ -77,7 +79,7 @@ VERBS: Final = {
 """Every verb, in the order of the help. A verb is the function of the same name in the module of the same name."""
 
 OPTION_GROUPS: Final = {
-    "The log and the cluster": ("workload", "cluster", "load", "format", "map", "columns", "only", "strict"),
+    "The log and the cluster": ("workload", "nodes", "cluster", "load", "format", "map", "columns", "only", "strict"),
     "How to schedule": (
         "policy", "dispatch", "placement", "estimate", "missing_request", "reserve_by", "kill_at_request", "max_wait",
         "size_by", "scan_depth", "seed", "wait_for_locality", "pairs",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from shunter.cli.options import (
     LOAD,
+    NAMES,
     SETTINGS,
     SITE,
     STOPS,
@@ -64,6 +65,15 @@ EstimatesOption = Annotated[
         metavar="A,B,...",
         show_default="requested; history with qssf",
         help="Estimates, with commas between them; the folder of a run brings its own.",
+    ),
+]
+PairsOption = Annotated[
+    str | None,
+    Option(
+        "--pairs",
+        metavar="A,B,...",
+        show_default="any; what a policy's file says",
+        help=f"Which types of GPUs a job takes, with commas between them: {NAMES['pairs']}.",
     ),
 ]
 BaselineOption = Annotated[
@@ -134,7 +144,7 @@ class ComparisonOutputs:
                 save_figure(self.plot, draw_comparison(comparison))
 
 
-@takes(SITE | LOAD | STOPS | SETTINGS)
+@takes(SITE | LOAD | STOPS | {name: option for name, option in SETTINGS.items() if name != "pairs"})
 @takes_fields(WindowArguments)
 @takes_fields(ComparisonOutputs)
 def compare(
@@ -144,6 +154,7 @@ def compare(
     dispatch: DispatchesOption = None,
     placement: PlacementsOption = "first-fit",
     estimate: EstimatesOption = None,
+    pairs: PairsOption = None,
     where: WindowArguments,
     baseline: BaselineOption = None,
     shared: RunArguments,
@@ -163,8 +174,8 @@ def compare(
     """
     from shunter.comparison.combinations import combine
 
-    # These four are lists here, and one value each in the settings that all combinations share.
-    lists = {"policy": policy, "dispatch": dispatch, "placement": placement, "estimate": estimate}
+    # These are lists here, and one value each in the settings that all combinations share.
+    lists = {"policy": policy, "dispatch": dispatch, "placement": placement, "estimate": estimate, "pairs": pairs}
     contest = where.contest(shared.seed, baseline)
     if top is not None:
         check_top(top)

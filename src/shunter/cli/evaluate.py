@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated
 
 import click
@@ -15,6 +15,7 @@ from shunter.cli.options import (
     LOAD,
     SETTINGS,
     SITE,
+    PartOption,
     WindowArguments,
     given_options,
     given_text,
@@ -72,6 +73,20 @@ TopOption = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class LaterWindows(WindowArguments):
+    """By what learned policies are judged, and in which windows of a log."""
+
+    metric: Annotated[
+        str,
+        Option(
+            metavar="NAME",
+            help="The metric to compare and to sort by; trained: the one that the first checkpoint was trained for.",
+        ),
+    ] = "trained"
+    part: PartOption = "0.7:1"
+
+
 class EvaluateCommand(GroupedCommand):
     """Takes a file among the checkpoints, which are folders, for the log."""
 
@@ -109,7 +124,7 @@ COMMAND = EvaluateCommand
 
 
 @takes(SITE | LOAD | {"placement": PlacementOption} | SETTINGS)
-@takes_fields(WindowArguments, part="0.7:1")
+@takes_fields(LaterWindows)
 @takes_fields(ComparisonOutputs)
 def evaluate(
     context: Context,
@@ -117,7 +132,7 @@ def evaluate(
     checkpoints: CheckpointsArgument = None,
     against: AgainstOption = "all",
     also: AlsoOption = None,
-    where: WindowArguments,
+    where: LaterWindows,
     shared: RunArguments,
     top: TopOption = 5,
     outputs: ComparisonOutputs,
@@ -135,13 +150,13 @@ def evaluate(
     from shunter.comparison.combinations import ALL
     from shunter.comparison.evaluation import NONE, find_entrants, newest_checkpoint, run_evaluation
 
-    contest = where.contest(shared.seed)
     learned = tuple(checkpoints or [newest_checkpoint()])
     check_top(top)
     # A checkpoint was trained under its own rule and estimate: under others it would be another policy.
     words = {name: value for name, value in shared.words.items() if name not in BROUGHT}
     rivals = against if against in (ALL, NONE) else listed_names("against", against)
     entrants = find_entrants(learned, rivals, also or (), **words)
+    contest = entrants.judged_in(where.contest(shared.seed))
     contest.check(entrants.all)
     outputs.check(shared, entrants.all)
     inputs = read_inputs(shared)

@@ -18,8 +18,8 @@ FoldersArgument = Annotated[
     Argument(
         parser=path,
         metavar="FOLDER...",
-        help="What simulate, compare, evaluate, calibrate, train, study or operate has written; several runs, or "
-        "several trainings, are shown side by side.",
+        help="What advise, simulate, compare, evaluate, calibrate, train, study or operate has written; several runs, "
+        "or several trainings, are shown side by side.",
     ),
 ]
 OutOption = Annotated[

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from shunter.advice.kept import STAGES
+from shunter.advice.page import advice_page
 from shunter.errors import InputError
 from shunter.execution.operating.audit import audit_lines
 from shunter.execution.operating.folder import OperationFolder
@@ -15,7 +17,16 @@ from shunter.report.page.parts import Page
 
 def kinds() -> tuple[Kind, ...]:
     """Returns every kind there is."""
-    return (*KINDS, Kind("an operation", "operate (its folder, or audit.jsonl)", _is_operation, _operation))
+    operation = Kind("an operation", "operate (its folder, or audit.jsonl)", _is_operation, _operation)
+    return (Kind("an advice", "advise", _is_advice, _advice), *KINDS, operation)
+
+
+def _is_advice(path: Path) -> bool:
+    return (path / f"{STAGES[-1]}.json").is_file()
+
+
+def _advice(paths: Sequence[Path], anonymous: bool) -> Page:
+    return advice_page(paths[0], anonymous)
 
 
 def _is_operation(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The combinations that a comparison goes through: policy × dispatch × placement × estimate."""
+"""The combinations that a comparison goes through: policy × dispatch × placement × estimate × types of GPUs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from shunter.errors import InputError
 from shunter.policies.catalog import DISPATCHES, POLICIES
 from shunter.policies.checkpoint import POLICY_FILE, read_record
 from shunter.policies.native import REQUESTED, resolve_estimate
+from shunter.policies.pairs import resolve_pairs
 from shunter.policies.scheduler import EASY, Scheduler, resolve, resolve_dispatch, resolve_placement, resolve_scheduler
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def combine(
     dispatches: Sequence[str | None] = (None,),
     placements: Sequence[str | None] = (None,),
     estimates: Sequence[str | None] = (None,),
+    pairings: Sequence[str | None] = (None,),
     **common: Any,  # noqa: ANN401
 ) -> Combinations:
     """Returns every combination that is possible; one that contradicts itself is skipped, and its reason told.
@@ -84,12 +86,14 @@ def combine(
         dispatches: What happens when the next job does not fit; None for the policy's default.
         placements: Which nodes a job gets; None for the default.
         estimates: The run times that the policies see; None for the policy's default.
+        pairings: Which types of GPUs a job takes, as ``pairs``; None for what goes with the policy, and what all share.
         common: The settings that all share, as in `shunter.simulation.simulate`.
 
     Raises:
         InputError: A name or a number is wrong, or no combination is possible.
     """
     named = {"policy": policies, "dispatch": dispatches, "placement": placements, "estimate": estimates}
+    named |= {"pairs": pairings}
     for what, given in named.items():
         if not given:
             raise InputError(f"{what} is empty; name at least one")
@@ -102,16 +106,19 @@ def combine(
     for rule in rules:
         resolve_dispatch(EASY if rule is None else rule)
     seen = {name: name and resolve_estimate(name) for name in _distinct(estimates)}
+    types = {name: {} if name is None else {"pairs": resolve_pairs(name).text} for name in _distinct(pairings)}
     possible: dict[Settings, Combination] = {}
     skipped: dict[str, str] = {}
     shown = _shown({name: _label(policy) for name, policy in found.items()})
     shown_places = _shown({name: place.label for name, place in places.items() if place})
     shown_estimates = _shown({name: _label(estimate) for name, estimate in seen.items() if estimate})
-    for policy, dispatch, placement, estimate in product(names, rules, places, seen):
+    # Prices are long; two files of them are told apart by their names.
+    shown_types = _shown({name: PurePath(name).name.partition("?")[0] for name in types if name})
+    for policy, dispatch, placement, estimate, pairing in product(names, rules, places, seen, types):
         words = {"dispatch": dispatch, "placement": places[placement], "estimate": seen[estimate]}
         try:
             # Each word is right by itself: what fails now is a pair that contradicts itself, such as las under easy.
-            scheduler = resolve_scheduler(policy=found[policy], **words, **common)
+            scheduler = resolve_scheduler(policy=found[policy], **words, **(common | types[pairing]))
         except InputError as error:
             skipped.setdefault(policy, str(error))
             continue
@@ -120,6 +127,7 @@ def combine(
         # Labels name what differs; titles of tables say what all have in common.
         parts += [shown_places.get(settings.placement, settings.placement)] if len(places) > 1 else []
         parts += [shown_estimates.get(own.text, _label(own))] if len(seen) > 1 else []
+        parts += [shown_types[pairing]] if len(types) > 1 and pairing else []
         # By its settings: asked for twice under two names, a combination is run once.
         possible[settings] = Combination("/".join(parts), scheduler)
     if not possible:

@@ -129,6 +129,7 @@ def compare(
     dispatch: str | Sequence[str | None] | None = None,
     placement: str | Sequence[str] = FIRST_FIT,
     estimate: str | Sequence[str | None] | None = None,
+    pairs: str | Sequence[str] | None = None,
     strict: bool = False,
     on: str | Engine = LOCAL,
     progress: Callable[[int, int], None] | None = None,
@@ -143,6 +144,7 @@ def compare(
         dispatch: One dispatch rule or several; None: what goes with each policy.
         placement: One placement or several.
         estimate: One estimate or several; None: what goes with each policy.
+        pairs: Which types of GPUs a job takes, in one way or several; None: as each policy has it.
         strict: Whether a job that can never fit is an error.
         on: Where simulations run: ``local``, ``ray``, or the address of a Ray cluster.
         progress: Called after each combination with how many are done, and of how many.
@@ -154,7 +156,8 @@ def compare(
     """
     # Checked before the log is read: a slip of the finger should not cost a minute.
     contest, settings = split_terms(terms)
-    lists = [[one] if one is None or isinstance(one, str) else one for one in (policy, dispatch, placement, estimate)]
+    named = (policy, dispatch, placement, estimate, pairs)
+    lists = [[one] if one is None or isinstance(one, str) else one for one in named]
     combinations = combine(*lists, **settings)  # type: ignore[arg-type]
     contest.check(combinations.possible)
     check_on(on)

@@ -13,7 +13,7 @@ from shunter.comparison.classics import Progress, classics, learns
 from shunter.comparison.combinations import ALL, Combination, Combinations, combine, combine_like
 from shunter.comparison.contest import Contest, split_terms
 from shunter.comparison.next_step import Step, doubt, judged_step
-from shunter.comparison.origins import Origin, find_same, origin_of, with_own_estimate
+from shunter.comparison.origins import Origin, find_same, origin_of, trained_for, with_own_estimate
 from shunter.comparison.report import LogReport, hold_against
 from shunter.comparison.roles import (
     ALSO,
@@ -47,6 +47,8 @@ NONE: Final = "none"
 """No classics at all."""
 LATER: Final = "0.7:1"
 """The part of a log that learned policies are judged on, unless said otherwise."""
+TRAINED: Final = "trained"
+"""The metric that the first checkpoint was trained for."""
 RUNS: Final = Path("runs")
 """Where runs are looked for if no checkpoint is named."""
 
@@ -73,6 +75,10 @@ class Entrants:
         """Everybody, each once."""
         sources = [one for origin in self.origins.values() for one in origin.combinations]
         return tuple(dict.fromkeys([*self.judged, *sources, *self.classics]))
+
+    def judged_in(self, contest: Contest) -> Contest:
+        """Returns a contest with its metric, where that is to be what the first checkpoint was trained for."""
+        return replace(contest, metric=trained_for(self.learned[0])) if contest.metric == TRAINED else contest
 
     def origin(self, judged: Combination) -> Origin:
         """Returns where a policy that is judged comes from; one of which nothing is known comes from nowhere."""
@@ -230,6 +236,10 @@ def settings_warnings(entrants: Entrants) -> list[str]:
             if (own := getattr(other.settings, name)) != shared:
                 what = f"{name} {own}, and {first.label} and all classics with {shared}"
                 warnings.append(f"{other.label} runs with {what}; evaluate it alone")
+    for other in others:
+        if (metric := trained_for(other)) != trained_for(first):
+            what = f"{metric}, and {first.label} for {trained_for(first)}"
+            warnings.append(f"{other.label} was trained for {what}; evaluate it alone")
     return warnings
 
 
@@ -340,14 +350,16 @@ def evaluate(
         also: Other policies that are judged like the checkpoints, such as what `shunter.tune` wrote.
         strict: Whether a job that can never fit is an error.
         progress: Called after each combination with how many are done, and of how many.
-        terms: As in `shunter.compare`; the part of the log is ``0.7:1`` by default.
+        terms: As in `shunter.compare`; by default the part of the log is ``0.7:1``, and the metric the one that the
+            first checkpoint was trained for.
 
     Raises:
         InputError: A name or a number is wrong, or not one job can ever fit.
     """
-    contest, settings = split_terms(terms, part=LATER)
+    contest, settings = split_terms(terms, part=LATER, metric=TRAINED)
     folders = [checkpoints] if isinstance(checkpoints, str) else checkpoints
     entrants = find_entrants(folders, against, also, **settings)
+    contest = entrants.judged_in(contest)
     contest.check(entrants.all)
     return run_evaluation(contest, read_log(workload, cluster), entrants, strict=strict, progress=progress)
 

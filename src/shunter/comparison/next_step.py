@@ -201,7 +201,7 @@ def _bounds(report: LogReport, role: str) -> list[str]:
     reference = report.contenders[report.reference].label
     return [
         f"It {'keeps' if held.holds else 'breaks'} the bound on {held.bound.metric}, {held.bound.words} that of "
-        f"{reference}: {held.ratio:.3g} times"
+        f"{reference}: {held.words}"
         for held in report.contenders[role].held
     ]
 

@@ -93,6 +93,11 @@ def mean_ratio(found: NDArray[np.float64], base: NDArray[np.float64]) -> float:
     return own / other if own > 0 and other > 0 else float(np.exp(_log_ratio(own, other)))
 
 
+def told_ratio(found: NDArray[np.float64], base: NDArray[np.float64]) -> float:
+    """Returns the ratio of the means as people are told it; NaN where the base alone is 0: it is no number of times."""
+    return float("nan") if np.nanmean(base) == 0 < np.nanmean(found) else mean_ratio(found, base)
+
+
 def _sign(metric: str) -> float:
     return -1.0 if higher_is_better(metric) else 1.0
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shunter.comparison.combinations import Combination, combine, combine_like, split_text
+from shunter.comparison.contest import Contest
 from shunter.comparison.objective import Objective, parse_objective
 from shunter.errors import InputError
 from shunter.files import read_toml
+from shunter.metrics.table import METRICS
 from shunter.policies.checkpoint import INITIAL, POLICY_FILE, Checkpoint, read_record
 from shunter.policies.native import REQUESTED, spec_file
 
@@ -60,6 +62,13 @@ class Origin:
         except InputError:
             # A record that somebody has edited; there is no bound that could be told.
             return Objective(metric)
+
+
+def trained_for(one: Combination) -> str:
+    """Returns the metric by which the checkpoints of a learned policy were chosen; the usual one if nobody tells."""
+    training = read_record(one.settings.policy).get("training")
+    metric = training.get("objective") if isinstance(training, dict) else None
+    return metric if metric in METRICS else Contest.metric
 
 
 def find_same(one: Combination, others: Sequence[Combination]) -> Combination | None:

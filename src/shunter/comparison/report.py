@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 import numpy as np
 
 from shunter.comparison.marks import Marks, marked, shared_marks
-from shunter.comparison.objective import mean_ratio
+from shunter.comparison.objective import told_ratio
 from shunter.comparison.statistics import (
     LEAST_BLOCKS,
     Contrast,
@@ -49,8 +49,13 @@ class Held:
 
     bound: Bound
     ratio: float
-    """Of the means, to the reference."""
+    """Of the means, to the reference; NaN where that is 0."""
     holds: bool
+
+    @property
+    def words(self) -> str:
+        """The ratio as part of a sentence."""
+        return f"{self.ratio:.3g} times" if math.isfinite(self.ratio) else "that is 0"
 
     def to_json(self) -> dict[str, Any]:
         """Returns the bound as a plain object."""
@@ -74,7 +79,7 @@ class Contender:
     against: dict[str, Contrast] = field(default_factory=dict)
     """The objective's metric against that of other contenders, by role."""
     wait_ratio: float = math.nan
-    """Of the mean waits, to the reference."""
+    """Of the mean waits, to the reference; NaN where nobody waits under that."""
     held: tuple[Held, ...] = ()
     """The objective's bounds, to the reference."""
 
@@ -116,9 +121,9 @@ def hold_against(
                 )
                 for role, other in bases.items()
             },
-            wait_ratio=mean_ratio(own[WAIT], base[WAIT]),
+            wait_ratio=told_ratio(own[WAIT], base[WAIT]),
             held=tuple(
-                Held(bound, mean_ratio(own[bound.metric], base[bound.metric]), objective.excess(bound, own, base) <= 0)
+                Held(bound, told_ratio(own[bound.metric], base[bound.metric]), objective.excess(bound, own, base) <= 0)
                 for bound in objective.bounds
             ),
         )
@@ -213,7 +218,7 @@ class LogReport:
         for held in one.held:
             holds = "holds" if held.holds else "does NOT hold"
             bound = f"the bound on {held.bound.metric}, {held.bound.words} that of {reference},"
-            sentence = f"{bound} {holds}: {held.ratio:.3g} times"
+            sentence = f"{bound} {holds}: {held.words}"
             found.append(Finding(name, self.name, held.bound.metric, HOLDS if held.holds else BROKEN, sentence))
         return found
 

@@ -13,6 +13,7 @@ from shunter.envs.single import SingleEnv, check_render_mode
 from shunter.envs.world import CoreMode
 from shunter.errors import InputError
 from shunter.policies.catalog import PICK_JOB_AND_TYPE
+from shunter.policies.pairs import check_cluster
 
 if TYPE_CHECKING:
     from shunter.envs.layout import Layout
@@ -76,10 +77,11 @@ class PickJobAndTypeOptions(QueueOptions):
         """Returns the same with the types of the clusters.
 
         Raises:
-            InputError: A cluster has one type or none, or others than those that are given.
+            InputError: A cluster has one type or none, others than those that are given, or lets jobs mix them.
         """
         types = self.types or clusters[0].gpu_types
         for cluster in clusters:
+            check_cluster(PICK_JOB_AND_TYPE, cluster)
             found = ", ".join(cluster.gpu_types) or "none"
             if len(cluster.gpu_types) < 2:
                 what = f"{PICK_JOB_AND_TYPE} chooses among types of GPUs; the cluster has {found}"

@@ -104,6 +104,7 @@ def result_object(schedule: Schedule, metrics: dict[str, float | None], seconds:
         seconds: how long the simulation took.
     """
     from shunter import __version__
+    from shunter.model.fitting import rejected_jobs
 
     settings, outcomes = schedule.settings, schedule.outcomes()
     return {
@@ -115,6 +116,7 @@ def result_object(schedule: Schedule, metrics: dict[str, float | None], seconds:
         "rejected": outcomes["rejected"],
         "ledger": schedule.ledger.to_json(),
         "metrics": metrics,
+        "rejections": [group.to_json() for group in rejected_jobs(schedule)] if outcomes["rejected"] else [],
         "turnaround_by_gpus": turnaround_by_gpus(schedule),
         "turnaround_by_priority": turnaround_by_priority(schedule),
         **{name: outcomes[name] for name in ("killed", "failed", "unfinished")},

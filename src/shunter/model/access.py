@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 _NO_PARTITION_RULES: Final = PartitionRules()
 USUAL_TIER: Final = _NO_PARTITION_RULES.tier
-_WHO: Final = {"accounts": "account", "denied_accounts": "account", "users": "user", "qos": "qos"}
+_WHO: Final = {
+    "accounts": "account",
+    "denied_accounts": "account",
+    "users": "user",
+    "denied_users": "user",
+    "qos": "qos",
+}
 """The rules that name owners of jobs, and the columns that tell them."""
 _SHAPE: Final = ("tasks", "cores_per_task", "memory_mb_per_task", "gpus_per_task", "gpu_type", "kind")
 
@@ -43,6 +49,8 @@ class Route:
     choices: tuple[tuple[int, ...], ...] = ()
     """The numbers of the nodes of each, one of which must hold all of a job."""
     reason: RejectReason = RejectReason.NONE
+    refusals: tuple[str, ...] = ()
+    """The rules that refuse them, where rules do: one of each partition that they name, or one limit."""
 
 
 @dataclass(frozen=True)
@@ -207,28 +215,36 @@ class _Finder:
         elif not named and default is not None:
             named = (default,)
         route = self._admitted(job, named)
-        limited = not route.reason and any(self._is_over(job, limit, route.partitions) for limit in self._limits)
-        return Route(reason=RejectReason.OVER_JOB_LIMIT) if limited else route
+        if not route.reason:
+            refusals = (self._over(job, limit, route.partitions) for limit in self._limits)
+            if over := next(filter(None, refusals), ""):
+                return Route(reason=RejectReason.OVER_JOB_LIMIT, refusals=(over,))
+        return route
 
     def _admitted(self, job: Row, named: tuple[str, ...]) -> Route:
         if not named:
             nodes = self._nodes(None, job)
             return Route((), (nodes,)) if nodes else Route(reason=RejectReason.NO_SUCH_FEATURES)
         left: tuple[str, ...] = named
-        steps: list[tuple[RejectReason, Callable[[str], bool]]] = [
-            (RejectReason.NO_SUCH_PARTITION, lambda name: name in self._members),
-            (RejectReason.NOT_ADMITTED, lambda name: self._admits(job, name)),
-            (RejectReason.NO_SUCH_FEATURES, lambda name: bool(self._nodes(name, job))),
-            (RejectReason.OVER_JOB_LIMIT, lambda name: self._is_within(job, name)),
+        steps: list[tuple[RejectReason, Callable[[str], str | None]]] = [
+            (RejectReason.NO_SUCH_PARTITION, lambda name: None if name in self._members else ""),
+            (RejectReason.NOT_ADMITTED, lambda name: self._not_admitting(job, name)),
+            (RejectReason.NO_SUCH_FEATURES, lambda name: None if self._nodes(name, job) else ""),
+            (RejectReason.OVER_JOB_LIMIT, lambda name: self._too_small(job, name)),
         ]
-        for reason, serves in steps:
-            left = tuple(name for name in left if serves(name))
+        for reason, refusal in steps:
+            refusals = {name: refusal(name) for name in left}
+            left = tuple(name for name in left if refusals[name] is None)
             if not left:
-                return Route(reason=reason)
+                return Route(reason=reason, refusals=tuple(filter(None, refusals.values())))
         return Route(left, tuple(self._nodes(name, job) for name in left))
 
     def _rules(self, name: str) -> PartitionRules:
         return self._cluster.rules.partitions.get(name, _NO_PARTITION_RULES)
+
+    def _place(self, name: str) -> str:
+        """Returns what errors call the rules of a partition."""
+        return self._rules(name).where or f"[partitions.{name}]"
 
     def _nodes(self, partition: str | None, job: Row) -> tuple[int, ...]:
         """Returns the nodes of a partition, or of the cluster, that have the features that a job asks for."""
@@ -244,29 +260,34 @@ class _Finder:
             )
         return self._with_features[key]
 
-    def _admits(self, job: Row, name: str) -> bool:
-        """Tells whether a partition admits the owner of a job."""
+    def _not_admitting(self, job: Row, name: str) -> str | None:
+        """Returns the rule by which a partition does not admit the owner of a job; None: it does."""
         rules, accounts = self._rules(name), set(self._cluster.rules.within(job.get("account")))
-        return (
-            (not rules.accounts or not accounts.isdisjoint(rules.accounts))
-            and accounts.isdisjoint(rules.denied_accounts)
-            and (not rules.users or job.get("user") in rules.users)
-            and (not rules.qos or job.get("qos") in rules.qos)
-        )
+        names: dict[str, set[Any]] = {"account": accounts, "user": {job.get("user")}, "qos": {job.get("qos")}}
+        for key, word in _WHO.items():
+            told, is_denial = getattr(rules, key), key.startswith("denied_")
+            if told and names[word].isdisjoint(told) != is_denial:
+                return f"{self._place(name)}: {key} {'names' if is_denial else 'does not name'} its {word}"
+        return None
 
-    def _is_within(self, job: Row, name: str) -> bool:
-        """Tells whether a job asks for no more than one job may have in a partition."""
+    def _too_small(self, job: Row, name: str) -> str | None:
+        """Returns the rule by which a job asks for more than one job may have in a partition; None: there is none."""
         rules = self._rules(name)
-        if _is_longer(job, rules.max_time_s) or _is_more(job, "cores_per_task", rules.max_cores):
-            return False
-        if rules.max_nodes is None:
-            return True
+        over = {
+            "max_time_s": _is_longer(job, rules.max_time_s),
+            "max_cores": _is_more(job, "cores_per_task", rules.max_cores),
+            "max_nodes": rules.max_nodes is not None and self._needs_more(job, name, rules.max_nodes),
+        }
+        key = next((key for key, is_over in over.items() if is_over), None)
+        return None if key is None else f"{self._place(name)}: {key} is {getattr(rules, key):,.15g}"
+
+    def _needs_more(self, job: Row, name: str, most: int) -> bool:
         needed = fewest_nodes(job, [self._cluster.nodes[number] for number in self._nodes(name, job)], self._cluster)
         # One that does not fit at all is rejected for what it asks for.
-        return needed is None or needed <= rules.max_nodes
+        return needed is not None and needed > most
 
-    def _is_over(self, job: Row, limit: Limit, partitions: tuple[str, ...]) -> bool:
-        """Tells whether a limit applies to a job, and the job asks for more."""
+    def _over(self, job: Row, limit: Limit, partitions: tuple[str, ...]) -> str:
+        """Returns what a limit says of a job that asks for more; nothing where it does not apply, or is kept to."""
         if partitions and job.get("requested_s") is None:
             job = {**job, "requested_s": self._rules(partitions[0]).default_time_s}
         accounts = set(self._cluster.rules.within(job.get("account")))
@@ -276,10 +297,16 @@ class _Finder:
             and (not limit.accounts or not accounts.isdisjoint(limit.accounts))
             and (not limit.users or job.get("user") in limit.users)
         )
-        return applies and (
-            _is_longer(job, limit.max_time_s)
-            or _is_more(job, "cores_per_task", limit.max_cores)
-            or _is_more(job, "gpus_per_task", limit.max_gpus)
+        over = {
+            "max_time_s": applies and _is_longer(job, limit.max_time_s),
+            "max_cores": applies and _is_more(job, "cores_per_task", limit.max_cores),
+            "max_gpus": applies and _is_more(job, "gpus_per_task", limit.max_gpus),
+        }
+        key = next((key for key, is_over in over.items() if is_over), None)
+        return (
+            ""
+            if key is None
+            else f"{limit.where or '[[limits]]'}: {key} is {getattr(limit, key):,.15g} for {limit.whose}"
         )
 
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from shunter.checks import check_name, distinct_names, number, whole
+from shunter.checks import as_written, check_name, distinct_names, number, whole
 from shunter.errors import InputError
 from shunter.files import parse_toml, toml_value, write_file
 from shunter.model.cluster import (
@@ -268,7 +268,7 @@ def _text(table: Mapping[str, Any], key: str, where: str) -> str | None:
     if value is None:
         return None
     if not (isinstance(value, str) and value.strip()):
-        raise InputError(f"{where}: {key} is {value!r}; expected text in quotes")
+        raise InputError(f"{where}: {key} is {as_written(value)}; expected text in quotes")
     return value
 
 

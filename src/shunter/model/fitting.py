@@ -129,10 +129,42 @@ def explain_rejections(schedule: Schedule) -> Iterator[tuple[int, Rejection]]:
         yield row, explain_rejection(job, RejectReason(schedule.reject_reason[row]), schedule.cluster)
 
 
-def first_rejection(schedule: Schedule, reason: RejectReason | None = None) -> Rejection:
-    """Returns the explanation of the first job that was rejected, or rejected for this reason, with its place."""
-    rejected = schedule.rejected if reason is None else schedule.rejected & (schedule.reject_reason == reason)
-    row = int(rejected.argmax())
+@dataclass(frozen=True)
+class RejectedJobs:
+    """Jobs that were rejected for one reason, and by the same rules where it is a rule that does it."""
+
+    reason: RejectReason
+    jobs: int
+    first: Rejection
+    """The first of them."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns it as an object for JSON."""
+        return {"reason": REASON_TITLES[self.reason], "jobs": self.jobs, "first": self.first.text}
+
+
+def rejected_jobs(schedule: Schedule) -> list[RejectedJobs]:
+    """Returns the rejected jobs by reason and rule: the reasons as the core checks them, and the most jobs first."""
+    rows = np.flatnonzero(schedule.rejected)
+    access = access_of(schedule.workload.jobs[rows], schedule.cluster)
+    found: dict[tuple[int, tuple[str, ...]], list[int]] = {}
+    for place, row in enumerate(rows.tolist()):
+        reason = int(schedule.reject_reason[row])
+        found.setdefault((reason, access.of(place).refusals), []).append(row)
+    order = list(REASON_TITLES)
+    groups = [
+        RejectedJobs(RejectReason(reason), len(some), _rejection_of(schedule, some[0]))
+        for (reason, _), some in found.items()
+    ]
+    return sorted(groups, key=lambda group: (order.index(group.reason), -group.jobs))
+
+
+def first_rejection(schedule: Schedule) -> Rejection:
+    """Returns the explanation of the first job that was rejected, with its place."""
+    return _rejection_of(schedule, int(schedule.rejected.argmax()))
+
+
+def _rejection_of(schedule: Schedule, row: int) -> Rejection:
     workload = schedule.workload
     job = workload.jobs.row(row, named=True)
     where = None if workload.places is None else workload.places.of(job["job_id"])
@@ -170,7 +202,8 @@ def explain_rejection(job: dict[str, Any], reason: RejectReason, cluster: Cluste
         has = f"the cluster has {known}" if known else "the cluster has no partitions"
         return Rejection(job["job_id"], reason, f"asks for partition {job['partition']!r}", has)
     if reason in _BY_RULE:
-        return Rejection(job["job_id"], reason, _asks_by_rule(job, reason), _BY_RULE[reason])
+        refusals = "; ".join(access_of(one_job(job), cluster).of(0).refusals)
+        return Rejection(job["job_id"], reason, _asks_by_rule(job, reason), refusals or _BY_RULE[reason])
     site = _Site.of(job, cluster)
     if reason is RejectReason.NO_SUCH_GPU_TYPE:
         types = dict.fromkeys(node.gpu_type for node in site.nodes if node.gpu_type is not None)
@@ -188,9 +221,10 @@ def explain_rejection(job: dict[str, Any], reason: RejectReason, cluster: Cluste
 
 _BY_RULE: Final = {
     RejectReason.NO_SUCH_FEATURES: "no node that it could use has them",
-    RejectReason.NOT_ADMITTED: "no partition that it names admits it; see [partitions] of the cluster file",
-    RejectReason.OVER_JOB_LIMIT: "one job may not have so much; see [partitions] and [[limits]] of the cluster file",
+    RejectReason.NOT_ADMITTED: "no partition that it names admits it",
+    RejectReason.OVER_JOB_LIMIT: "one job may not have so much",
 }
+"""What to say where no rule is found that does it."""
 
 
 def _asks_by_rule(job: dict[str, Any], reason: RejectReason) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
-    from shunter.model.workload import Workload
+    from shunter.model.workload import WholeLog, Workload
 
 MILLI: Final = 1000
 
@@ -97,6 +97,54 @@ class RuledJobs:
             for key in found
         ]
         return numbers, labels
+
+
+def rules_without_jobs(workload: Workload, cluster: Cluster) -> dict[str, list[str]]:
+    """Returns the rules that change nothing, for no job of the log has a name that they are about.
+
+    Returns:
+        By what a ledger says of such rules, each of them with its place.
+    """
+    rules = cluster.rules
+    if not (rules.limits or rules.partitions or rules.licenses):
+        return {}
+    known = _known_names(workload.log, rules)
+    licenses = {name for text in workload.log.texts("licenses") for name in parsed_licenses(text)}
+    found = {
+        "a limit for names that no job has": [
+            f"{limit.where or '[[limits]]'}: for {limit.whose}"
+            for limit in rules.limits
+            if any(known[word].isdisjoint(names) for word, names in limit.names.items())
+        ],
+        "rules of a partition that no job names": [
+            one.where or f"[partitions.{name}]"
+            for name, one in rules.partitions.items()
+            if name not in known["partition"]
+        ],
+        "a license that no job asks for": [f"[licenses] {name}" for name in rules.licenses if name not in licenses],
+    }
+    return {f"{what}: changes nothing": places for what, places in found.items() if places}
+
+
+def _known_names(log: WholeLog, rules: SiteRules) -> dict[str, set[str]]:
+    """Returns the names that jobs of a log have, by the words of ``per``; with an account those above it."""
+    partitions = {name for text in log.texts("partition") for name in partition_names(text)}
+    if rules.default_partition is not None and log.jobs["partition"].has_nulls():
+        partitions.add(rules.default_partition)
+    accounts = {above for account in log.texts("account") for above in rules.within(account)}
+    return {"partition": partitions, "account": accounts, "user": set(log.texts("user")), "qos": set(log.texts("qos"))}
+
+
+def parsed_licenses(text: str) -> dict[str, int | None]:
+    """Returns how many of each license a cell names: ``matlab:2,ansys``; None where that is no number."""
+    found: dict[str, int | None] = {}
+    for part in text.split(","):
+        name, _, count = part.strip().rpartition(":") if ":" in part else (part.strip(), "", "1")
+        if name:
+            amount = int(count) if count.isdecimal() else None
+            known = found.get(name, 0)
+            found[name] = None if amount is None or known is None else known + amount
+    return found
 
 
 def clock_offset_s(workload: Workload, cluster: Cluster) -> float | None:

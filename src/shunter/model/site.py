@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
-from shunter.checks import check_fields, check_name, declarations, declared, from_table, number, whole
+from shunter.checks import as_written, check_fields, check_name, declarations, declared, from_table, number, whole
 from shunter.errors import InputError
 from shunter.files import toml_value
 
@@ -55,6 +55,7 @@ class PartitionRules:
     accounts: tuple[str, ...] = declared((), "The accounts whose jobs may use it; none: all.")
     denied_accounts: tuple[str, ...] = declared((), "The accounts whose jobs may not.")
     users: tuple[str, ...] = declared((), "The users whose jobs may use it; none: all.")
+    denied_users: tuple[str, ...] = declared((), "The users whose jobs may not.")
     qos: tuple[str, ...] = declared((), "The QOS whose jobs may use it; none: all.")
     exclusive: bool = declared(False, "Whether its jobs have their nodes for themselves.")
     where: str = field(default="", compare=False)
@@ -97,6 +98,17 @@ class Limit:
             raise InputError("bounds queued jobs by hours; what waits can be bounded only at all times")
         if not any(getattr(self, name) is not None for name in BOUNDS):
             raise InputError(f"bounds nothing; give one of {', '.join(BOUNDS)}")
+
+    @property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """By the words of ``per``, one of which names a job must have; a word is missing where any will do."""
+        names = {"partition": self.partitions, "qos": self.qos, "account": self.accounts, "user": self.users}
+        return {word: some for word, some in names.items() if some}
+
+    @property
+    def whose(self) -> str:
+        """Whose jobs it is for, in words: ``partition gpu and user ann or bob``, ``all jobs``."""
+        return " and ".join(f"{word} {' or '.join(names)}" for word, names in self.names.items()) or "all jobs"
 
     @property
     def has_hours(self) -> bool:
@@ -329,7 +341,7 @@ def _parents(table: object, where: str) -> dict[str, str]:
 def _text(content: Mapping[str, Any], key: str, where: str) -> str | None:
     value = content.get(key)
     if value is not None and not (isinstance(value, str) and value.strip()):
-        raise InputError(f"{where}: {key} is {value!r}; expected text in quotes")
+        raise InputError(f"{where}: {key} is {as_written(value)}; expected text in quotes")
     return value
 
 
@@ -366,8 +378,9 @@ def _check_consistent(partition: PartitionRules) -> None:
         raise InputError(
             f"{partition.where}: default_time_s is {default_s:g}, above max_time_s, which is {most_s:g}; lower it"
         )
-    if both := set(partition.accounts) & set(partition.denied_accounts):
-        raise InputError(f"{partition.where}: {min(both)} is among accounts and denied_accounts; choose one")
+    for key in ("accounts", "users"):
+        if both := set(getattr(partition, key)) & set(getattr(partition, f"denied_{key}")):
+            raise InputError(f"{partition.where}: {min(both)} is among {key} and denied_{key}; choose one")
 
 
 def _check_reserved(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from shunter.errors import InputError
-from shunter.model.ruled_jobs import MILLI, RuledJobs, clock_offset_s, no_clock
+from shunter.model.ruled_jobs import MILLI, RuledJobs, clock_offset_s, no_clock, parsed_licenses
 from shunter.model.site import DAY_S, PER_JOB, QUEUED, RUNNING, WEEK_S, Limit
 from shunter.model.start_windows import window_columns, windows_of
 
@@ -114,13 +114,7 @@ def counter_text(counter: Counter) -> str:
     most = getattr(limit, counter.what)
     hours = f" from {limit.from_time} to {limit.to_time}" if limit.from_time else ""
     hours += f" on {limit.days}" if limit.days else ""
-    return f"a limit of {counter.group or _whose(limit)} ({counter.what} {most:.15g}{hours})"
-
-
-def _whose(limit: Limit) -> str:
-    names = {"partition": limit.partitions, "qos": limit.qos, "account": limit.accounts, "user": limit.users}
-    told = [f"{name} {' or '.join(values)}" for name, values in names.items() if values]
-    return " and ".join(told) or "all jobs"
+    return f"a limit of {counter.group or limit.whose} ({counter.what} {most:.15g}{hours})"
 
 
 def holds_at(limit: Limit, time_ms: float, week_offset_ms: int) -> bool:
@@ -182,14 +176,8 @@ _UNITS: Final = {"cores": MILLI, "gpus": MILLI}
 def _add_limit(limit: Limit, jobs: RuledJobs, running: _Table, queued: _Table, hours: list[Limit]) -> None:
     """Adds the counters of one entry; an entry that holds by hours joins `hours`."""
     applies = np.ones(len(jobs), dtype=np.bool_)
-    for name, allowed in (
-        ("partition", limit.partitions),
-        ("qos", limit.qos),
-        ("account", limit.accounts),
-        ("user", limit.users),
-    ):
-        if allowed:
-            applies &= jobs.matching(name, allowed)
+    for word, names in limit.names.items():
+        applies &= jobs.matching(word, names)
     rows = np.flatnonzero(applies)
     number = NO_HOURS
     if limit.has_hours:
@@ -224,7 +212,7 @@ def _add_licenses(rules: SiteRules, workload: Workload, running: _Table) -> None
     if not rules.licenses or "licenses" not in workload.jobs.columns:
         return
     texts = workload.jobs["licenses"]
-    wanted = {text: _parsed_licenses(text) for text in texts.drop_nulls().unique().to_list()}
+    wanted = {text: parsed_licenses(text) for text in texts.drop_nulls().unique().to_list()}
     taken: dict[str, list[tuple[int, int]]] = {name: [] for name in rules.licenses}
     for row, text in enumerate(texts.to_list()):
         for name, amount in wanted.get(text, {}).items():
@@ -245,18 +233,6 @@ def _add_licenses(rules: SiteRules, workload: Workload, running: _Table) -> None
         )
         counter = Counter(name, rules.licenses[name], None)
         running.add([counter], 1, NO_HOURS, rows, np.zeros(len(rows), np.int64), amounts.astype(np.int64))
-
-
-def _parsed_licenses(text: str) -> dict[str, int | None]:
-    """Returns how many of each license a cell names: ``matlab:2,ansys``; None where that is no number."""
-    found: dict[str, int | None] = {}
-    for part in text.split(","):
-        name, _, count = part.strip().rpartition(":") if ":" in part else (part.strip(), "", "1")
-        if name:
-            amount = int(count) if count.isdecimal() else None
-            known = found.get(name, 0)
-            found[name] = None if amount is None or known is None else known + amount
-    return found
 
 
 def _joined(parts: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:

@@ -91,6 +91,14 @@ class WholeLog:
     jobs: pl.DataFrame
     size_by: dict[str, str] = field(default_factory=dict)
     """By a cluster's hash, what sizes are counted in there, once `shunter.model.size` has worked it out."""
+    _texts: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)
+
+    def texts(self, column: str) -> frozenset[str]:
+        """Returns all texts of a column, looked for once; none if the log does not have it."""
+        if column not in self._texts:
+            found = self.jobs[column].drop_nulls().unique().to_list() if column in self.jobs.columns else []
+            self._texts[column] = frozenset(found)
+        return self._texts[column]
 
 
 @dataclass(frozen=True)

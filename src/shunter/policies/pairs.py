@@ -59,6 +59,16 @@ class Pairs:
         """The core's number."""
         return PAIR_CODES[ANY if self.kind == SCORE and not self.prices else self.kind]
 
+    def without_effect(self, cluster: Cluster) -> dict[str, list[str]]:
+        """Returns what changes nothing on a cluster: by what a ledger says of it, the types that are concerned."""
+        unknown = [name for name in self.prices if name not in cluster.gpu_types]
+        found = {"pairs: a price for a type that no node has changes nothing": unknown}
+        if self.kind in (PRICE, EFT) and len(cluster.gpu_types) < 2:
+            found["pairs: with one type of GPUs or none there is nothing to choose"] = [*cluster.gpu_types] or [
+                "no GPUs"
+            ]
+        return {what: names for what, names in found.items() if names}
+
     def for_core(self, cluster: Cluster) -> NDArray[np.float64]:
         """Returns the prices by the numbers of the cluster's types.
 

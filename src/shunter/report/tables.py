@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from shunter.model.settings import Settings
     from shunter.workloads.machines.site import LeftOut
 
+REJECTIONS_SHOWN: Final = 12
+"""How many kinds of rejections are listed: a site may have a limit for each user."""
 ANY_WIDTH: Final = 10_000
 """No table is as wide."""
 OF_STOPS: Final = ("preemptions", "failures", "migrations", "lost_gpu_hours")
@@ -255,16 +257,16 @@ def left_out_table(left: Sequence[LeftOut]) -> Table:
 
 
 def rejection_table(schedule: Schedule) -> Table:
-    """Returns the rejected jobs by reason, with the first of each."""
-    from shunter.model.fitting import REASON_TITLES, first_rejection
+    """Returns the rejected jobs by reason and rule, with the first of each."""
+    from shunter.model.fitting import REASON_TITLES, rejected_jobs
 
     table = Table("rejected: can never fit", title="rejected jobs", title_justify="left")
     table.add_column("jobs", justify="right")
     table.add_column("first example")
-    for reason, title in REASON_TITLES.items():
-        jobs = int((schedule.rejected & (schedule.reject_reason == reason)).sum())
-        if jobs:
-            first = first_rejection(schedule, reason)
-            where = "" if first.where is None else f"{first.where}: "
-            table.add_row(title, f"{jobs:,}", escape(f"{where}{first.text}"))
+    groups = rejected_jobs(schedule)
+    for group in groups[:REJECTIONS_SHOWN]:
+        where = "" if group.first.where is None else f"{group.first.where}: "
+        table.add_row(REASON_TITLES[group.reason], f"{group.jobs:,}", escape(f"{where}{group.first.text}"))
+    if left := groups[REJECTIONS_SHOWN:]:
+        table.add_row(f"{len(left):,} more rules", f"{sum(group.jobs for group in left):,}", "see --json")
     return table

@@ -25,7 +25,7 @@ from shunter.native import Handle, ffi, lib, opened, pointer, pointers
 from shunter.policies.catalog import KNOWN_POLICIES
 from shunter.policies.native import CorePolicy
 from shunter.policies.own import Requests, Scene, check_answer, failure
-from shunter.policies.pairs import ANY, check_cluster
+from shunter.policies.pairs import ANY, Pairs, check_cluster
 from shunter.simulation.rule_support import check_rules_known
 
 if TYPE_CHECKING:
@@ -270,6 +270,19 @@ class CoreConfig:
     """The network that places jobs, if one does."""
 
 
+def _prices(pairs: Pairs, cluster: Cluster, *, over_pairs: bool) -> NDArray[np.float64]:
+    """Returns the prices of the cluster's types, where jobs choose among types.
+
+    Raises:
+        InputError: Jobs cannot choose among the types of this cluster, or one of them has no price.
+    """
+    if pairs.kind == ANY and not over_pairs:
+        return np.empty(0)
+    what = f"--pairs {pairs.kind}" if pairs.kind != ANY else "policy pairs"
+    check_cluster(what, cluster)
+    return pairs.for_core(cluster)
+
+
 def core_config(
     scheduler: Scheduler, workload: Workload, cluster: Cluster, *, policy: CorePolicy | None = None
 ) -> CoreConfig:
@@ -289,10 +302,9 @@ def core_config(
     asked = None if make_placer is None else AskedPlacer(make_placer(), workload, cluster)
     events = _node_events(scheduler.settings, cluster)
     wait_ms, loss_micro = locality_terms(scheduler.settings.wait_for_locality)
-    pairs, prices = scheduler.pairs, scheduler.pairs.for_core(cluster)
     check_rules_known(scheduler, cluster, over_pairs=policy.code == PAIRS_POLICY)
-    if pairs.kind != ANY or policy.code == PAIRS_POLICY:
-        check_cluster(f"--pairs {pairs.kind}" if pairs.kind != ANY else "policy pairs", cluster)
+    pairs = scheduler.pairs
+    prices = _prices(pairs, cluster, over_pairs=policy.code == PAIRS_POLICY)
     columns = pointers(policy.parameters, estimate_parameters, *events, prices)
     config = ffi.new(
         "ShunterConfig *",

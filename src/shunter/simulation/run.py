@@ -11,6 +11,7 @@ from shunter.errors import InputError
 from shunter.model.access import access_of
 from shunter.model.cluster import Cluster
 from shunter.model.conditions import has_conditions
+from shunter.model.ruled_jobs import rules_without_jobs
 from shunter.model.schedule import Outcome, Phase, Schedule, Stops
 from shunter.model.settings import RUN_TIME
 from shunter.model.size import SIZE_WORDS, job_sizes, resolved_size_by
@@ -350,6 +351,8 @@ def result_ledger(workload: Workload, cluster: Cluster, scheduler: Scheduler) ->
         ledger = _plus(ledger, workload, workload.jobs[column].is_null(), rule)
     for table, names in (order.names_without_jobs(workload) if order else {}).items():
         ledger = ledger.plus(f"policy.{table}: a name that no job has changes nothing", len(names), names[0])
+    for rule, places in (rules_without_jobs(workload, cluster) | scheduler.pairs.without_effect(cluster)).items():
+        ledger = ledger.plus(rule, len(places), places[0])
     return ledger
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shunter.comparison.classics import Progress, classics, learns, part_of
 from shunter.comparison.comparison import Comparison, best_first, run_combinations
 from shunter.comparison.report import Report, make_report
-from shunter.comparison.roles import BASELINE, BEGINNING, BEST, BEST_SAME, CHOSEN, CHOSEN_SAME, TUNED
+from shunter.comparison.roles import BASELINE, BEGINNING, BEST, BEST_SAME, CHOSEN, CHOSEN_SAME, EARLIEST, TUNED
 from shunter.policies.native import REQUESTED
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def report_later(
     site: Combination,
     objective: Objective,
     beginning: Combination,
+    earliest: Combination | None = None,
     *,
     seed: int = 0,
     threads: int = 1,
@@ -84,6 +85,7 @@ def report_later(
         site: What the site has now.
         objective: What the policy was tuned for.
         beginning: The score that the search began with.
+        earliest: The rule of the earliest finish, where types of GPUs are chosen.
         seed: For the drawing of blocks in the intervals.
         threads: How many threads share the windows.
         engine: Where chunks of windows run; None: in this process.
@@ -92,7 +94,7 @@ def report_later(
     requested = classics(tuned.scheduler, [REQUESTED])
     learned = classics(tuned.scheduler, [tuned.scheduler.settings.estimate]) if learns(tuned.scheduler) else ()
     # The site may have one of the classics, which is then run once.
-    everybody = list(dict.fromkeys([*requested, *learned, site, beginning, tuned]))
+    everybody = list(dict.fromkeys([*requested, *learned, site, beginning, *([earliest] if earliest else []), tuned]))
     reports = []
     for place, later in enumerate(logs):
         told = part_of(progress, place, len(logs))
@@ -107,6 +109,7 @@ def report_later(
         if learned:
             those = [one for one in ordered if one.combination in learned]
             roles |= _classic_roles(those, CHOSEN_SAME, later.chosen_learned, BEST_SAME)
+        roles |= {EARLIEST: runs[earliest]} if earliest else {}
         roles |= {BEGINNING: runs[beginning], TUNED: runs[tuned]}
         whole = Comparison.of(roles, later.log, later.windows, objective, CHOSEN, seed=seed, site=site.scheduler)
         reports.append(whole)

@@ -21,7 +21,7 @@ from shunter.engines.choice import LOCAL, check_on, engine_on
 from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit
 from shunter.policies.native import NativePolicy, resolve_estimate
-from shunter.policies.pairs import ANY, Pairs, pairs_text
+from shunter.policies.pairs import ANY, EFT, Pairs, pairs_text
 from shunter.policies.prices import training_prices
 from shunter.policies.scheduler import Scheduler, resolve_scheduler
 from shunter.simulation.core_inputs import common_size_by
@@ -212,6 +212,39 @@ def run_tuning(
 
 def _tuned(request: TuneRequest, logs: Sequence[Log], out: Path, engine: Engine | None, stage: Stage) -> Tuning:
     """Searches, writes and reports; simulations run on an engine, or in this process."""
+    written = write_policy(request, logs, out, engine, stage)
+    report, guards = _judge(request, written.found, written.later, out, engine, stage)
+    lines = (*written.skipped, *left_out(request.scheduler), *_fewer_windows(request, logs))
+    return Tuning(request, tuple(logs), written.found, report, guards, lines, written.tried, out, written.seconds)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A tuned policy that is written, and judged by nobody yet."""
+
+    found: Found
+    later: tuple[Later, ...]
+    """The later days of each log, on which it may be judged: nothing has looked at them."""
+    tried: tuple[str, ...]
+    """The estimates that were tried."""
+    skipped: tuple[str, ...]
+    """Why others were not."""
+    seconds: float
+    """How long the search took, the choice of classics included."""
+
+
+def write_policy(
+    request: TuneRequest, logs: Sequence[Log], out: Path, engine: Engine | None = None, stage: Stage = _untold
+) -> Written:
+    """Searches on training days and writes what was found; nothing is simulated on later days.
+
+    Args:
+        request: What to do.
+        logs: What is tuned to.
+        out: The file that is written.
+        engine: Where simulations run; None: in this process.
+        stage: Surrounds each piece of the work, for those who show progress.
+    """
     began = time.perf_counter()
     tried, skipped = supported_estimates(logs, request.scheduler.settings.missing_request)
     if request.estimate is not None:
@@ -229,9 +262,7 @@ def _tuned(request: TuneRequest, logs: Sequence[Log], out: Path, engine: Engine 
     if found.pairs.kind != ANY:
         section = f"{pairs_text(found.pairs)}\n{section}"
     write_tuned(out, tuned_text(found.policy.spec, settings, section, facts, log_facts, comments, size_by))
-    report, guards = _judge(request, found, later, out, engine, stage)
-    lines = (*skipped, *left_out(request.scheduler), *_fewer_windows(request, logs))
-    return Tuning(request, tuple(logs), found, report, guards, lines, tuple(tried), out, seconds)
+    return Written(found, tuple(later), tuple(tried), tuple(skipped), seconds)
 
 
 def _check_logs(request: TuneRequest, logs: Sequence[Log], strict: bool) -> None:
@@ -310,11 +341,16 @@ def _judge(
     scheduler = resolve_scheduler(policy=str(out), estimate=str(out), **words)
     tuned = Combination(f"{out.name}/{scheduler.settings.dispatch}", scheduler)
     beginning = Combination(f"{request.kind}/{found.begins.settings.dispatch}", found.begins.changed(estimate=str(out)))
+    earliest = None
+    if request.kind == PAIRS:
+        # The search begins as sjf, whose plainest choice of types this is.
+        eft = found.begins.changed(policy="sjf", pairs=EFT, estimate=str(out))
+        earliest = Combination(f"sjf/{eft.settings.dispatch}/{EFT}", eft)
     plan, objective = request.plan, request.objective
     with stage("simulating later days") as progress:
         where: dict[str, Any] = {"threads": plan.threads, "engine": engine}
         report = report_later(
-            later, tuned, request.site, objective, beginning, seed=plan.seed, progress=progress, **where
+            later, tuned, request.site, objective, beginning, earliest, seed=plan.seed, progress=progress, **where
         )
         guards = tuple(
             sweep_guards(one.log, one.windows, scheduler, request.guards_s, objective.metric, **where) for one in later

@@ -165,7 +165,7 @@ def test_a_whole_number_does_for_a_number() -> None:
         ("[network]\nhidden = [8, 'x']", r"hidden is \[8, 'x'\]; expected a list"),
         ("[network]\nhidden = [0]", r"\[network\] hidden is 0"),
         ("[network]\nkind = 'attention'\nheads = 3", "a token's 32 by 3 heads"),
-        ("[episodes]\npart = [0.1, 0.2, 0.3]", r"part is \[0.1, 0.2, 0.3\]; expected a list or text"),
+        ("[episodes]\npart = [0.1, 0.2, 0.3]", r"part is \[0.1, 0.2, 0.3\]; expected a list of numbers or text"),
         (
             "[environment]\nkind = 'pick-nose'",
             r"\[environment\]: kind is 'pick-nose'; expected one of pick-job, pick-job-and-type, pick-host",

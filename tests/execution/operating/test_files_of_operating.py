@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
 import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,13 +17,14 @@ from shunter.errors import InputError
 from shunter.execution.operating.audit import Audit, audit_lines, latest_audit_lines, read_input
 from shunter.execution.operating.configuration import Configuration, Configured, read_configuration
 from shunter.execution.operating.ended_jobs import EndedJobs
-from shunter.execution.operating.folder import OperationFolder
+from shunter.execution.operating.folder import OperationFolder, write_private
 from shunter.execution.operating.judge import Judge, verdict_of
 from shunter.execution.operating.modes import Mode
 from shunter.execution.operating.neighbor import Knob
 from shunter.execution.operating.picture import picture_of
 from shunter.execution.operating.site import State
 from shunter.execution.operating.undo_journal import UndoJournal
+from shunter.execution.operating.undoing import scheduler_of
 from shunter.policies.scheduler import resolve_scheduler
 from tests.execution.operating.sites import NOW_S, running, site, waiting
 from tests.support import PROJECT, trace
@@ -49,6 +53,42 @@ def test_a_journal_tells_the_next_process_what_is_held(folder: OperationFolder) 
     assert [(one.job, one.is_foreign) for one in UndoJournal(folder, "slurm", "").all] == [(6, True)]
     assert len(again) == 0
     assert os.stat(folder.journal).st_mode & 0o777 == 0o640
+
+
+def test_a_journal_that_is_written_anew_is_on_the_disk_before_it_takes_the_place_of_the_old_one(
+    folder: OperationFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    UndoJournal(folder, "slurm", "").set([(waiting(5), Knob.SITE_FACTOR, 0, 300)], 1.0)
+    steps: list[tuple[str, int]] = []
+    synced, replaced = os.fsync, Path.replace
+
+    def fsync(descriptor: int) -> None:
+        steps.append(("synced", os.fstat(descriptor).st_ino))
+        synced(descriptor)
+
+    def replace_(path: Path, target: Path) -> Path:
+        steps.append(("replaced", path.stat().st_ino))
+        return replaced(path, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replace_)
+    assert len(UndoJournal(folder, "slurm", "")) == 1
+    new = folder.journal.stat().st_ino
+    assert steps == [("synced", new), ("replaced", new), ("synced", folder.path.stat().st_ino)]
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing_beside_it(
+    folder: OperationFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    write_private(folder.status, b"{}")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_private(folder.status, b'{"held": 1}')
+    assert [path.name for path in folder.path.iterdir()] == ["status.json"]
+    assert folder.status.read_bytes() == b"{}"
 
 
 def test_half_a_line_was_never_acted_on_and_a_damaged_one_is_told(folder: OperationFolder) -> None:
@@ -99,6 +139,66 @@ def test_what_was_decided_on_is_read_back_as_it_was(folder: OperationFolder) -> 
     small = Audit(folder, 1, 1, inputs_mb=1e-6)
     small.keep(picture_of(site(waiting(8)), []))
     assert len(list(folder.inputs.iterdir())) == 1, "the oldest go"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("nodes", 0, 1), "x"),
+        (("nodes", 0, 2), float("nan")),
+        (("nodes", 0, 3), 2**70),
+        (("nodes", 0, 5), [1]),
+        (("jobs", "user", 0), [1]),
+        (("times", 1, 0), "x"),
+        (("tiers",), 1.5),
+        (("snapshot", "down"), []),
+        (("jobs",), None),
+    ],
+)
+def test_an_input_that_was_damaged_is_named_in_one_line(
+    folder: OperationFolder, path: tuple[Any, ...], value: object
+) -> None:
+    picture = picture_of(site(running(1, ("n1", 2)), waiting(2, 9)), [])
+    Audit(folder, 1, 1, inputs_mb=1).keep(picture)
+    file = folder.inputs / f"{picture.sha256}.json.gz"
+    told = json.loads(gzip.decompress(file.read_bytes()))
+    inner = told
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    file.write_bytes(gzip.compress(json.dumps(told).encode()))
+    with pytest.raises(InputError, match="is no input of an audit") as error:
+        read_input(file)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"order": True}, {"order": ["x"]}, {"chosen": [1]}, {"chosen": {"x": []}}, {"time_s": "x"}, {"input_sha256": 5}],
+)
+def test_a_line_of_an_audit_that_was_damaged_is_named(folder: OperationFolder, change: dict[str, object]) -> None:
+    line = {"time_s": 1.0, "candidates": [2], "order": [2], "chosen": {}, "policy": "sjf", "input_sha256": "a"}
+    audit = Audit(folder, most_mb=1, most_files=2, inputs_mb=1)
+    audit.append(line)
+    # Copies beside it are nobody's business.
+    folder.audit.with_name("audit.jsonl.bak").write_text("x")
+    assert [one["order"] for one in audit_lines(folder.audit)] == [[2]]
+    audit.append(line | change)
+    with pytest.raises(InputError, match=r"audit\.jsonl:2: is no line of an audit"):
+        list(audit_lines(folder.audit))
+
+
+@pytest.mark.parametrize("change", [{"knob": ["nice"]}, {"old": {"a": 1}}, {"values": [[1]]}, {"values": ["0; rm"]}])
+def test_a_value_that_is_none_never_becomes_part_of_a_command(
+    folder: OperationFolder, change: dict[str, object]
+) -> None:
+    UndoJournal(folder, "slurm", "").set([(waiting(5), Knob.NICE, 0, 300)], 1.0)
+    head, line = folder.journal.read_text().splitlines()
+    folder.journal.write_text(json.dumps(json.loads(line) | change) + "\n" + head + "\n")
+    journal = UndoJournal(folder, "slurm", "", is_lenient=True)
+    assert journal.all == []
+    assert "is no line of a journal" in journal.trouble[0]
+    assert scheduler_of(folder) == ("slurm", "")
 
 
 def test_a_configuration_says_what_is_wrong(tmp_path: Path) -> None:

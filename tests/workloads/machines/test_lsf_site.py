@@ -50,6 +50,31 @@ def test_queues_are_partitions(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("users", "let_in", "kept_out"),
+    [
+        ("all ~bob", (), ("bob",)),
+        ("~bob ~more/", (), ("bob", "carl")),
+        ("staff/ ~carl", ("bob",), ()),
+        ("dave ann ~ann", ("dave",), ()),
+        ("some", ("bob",), ()),
+    ],
+)
+def test_users_who_are_kept_out(tmp_path: Path, users: str, let_in: tuple[str, ...], kept_out: tuple[str, ...]) -> None:
+    groups = USERS.replace("staff       (bob more)", "staff       (bob more)\nsome        (staff ~carl)")
+    queues = QUEUES.replace("USERS      = staff/ eve", f"USERS      = {users}")
+    found = read_files(tmp_path, queues=queues, users=groups, lsb_hosts=LSB_HOSTS, hosts=HOSTS)
+    rules = found.cluster.rules.partitions["lab"]
+    assert (rules.users, rules.denied_users) == (let_in, kept_out)
+    assert "lab USERS" not in left(found)
+
+
+def test_nobody_is_not_everybody_in_silence(tmp_path: Path) -> None:
+    queues = QUEUES.replace("USERS      = staff/ eve", "USERS      = eve ~eve")
+    found = read_files(tmp_path, queues=queues, users=USERS, lsb_hosts=LSB_HOSTS, hosts=HOSTS)
+    assert left(found)["lab USERS"].endswith("lets in nobody; taken as all")
+
+
 def test_limits_and_hours(tmp_path: Path) -> None:
     closed: dict[str, Any] = {"running_jobs": 0}
     assert farm(tmp_path).cluster.rules.limits == (

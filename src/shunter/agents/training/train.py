@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -286,13 +287,25 @@ def _run_in(folder: Path, request: TrainRequest, watcher: Watcher, held: ExitSta
         site = _settle(site, folder, request, held, is_locked=is_locked)
     keep_choice(site, chosen, folder)
     with _telling(watcher, _how_to_go_on(folder)), watcher.training(chosen) as callback:
-        trainer = open_trainer(site, chosen, folder, callbacks=(callback,), resume=resumed)
+        with _left_if_refused(folder, is_new=not (resumed or is_locked)):
+            trainer = open_trainer(site, chosen, folder, callbacks=(callback,), resume=resumed)
         # What a run that goes on has otherwise from now on must be there when it goes on again.
         _write_config(site, folder)
         # What it came to before it goes on is not what it comes to.
         (folder / RESULT_FILE).unlink(missing_ok=True)
         outcome = trainer.run()
     return Training(site, chosen, outcome, (), folder, resumed, tuple(notes))
+
+
+@contextmanager
+def _left_if_refused(folder: Path, *, is_new: bool) -> Iterator[None]:
+    """Removes a folder that this run has made if it is refused after all, so that the next try finds no run there."""
+    try:
+        yield
+    except InputError:
+        if is_new:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _how_to_go_on(folder: Path) -> str:

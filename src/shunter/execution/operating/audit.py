@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -12,18 +13,24 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from shunter.checks import number, whole
 from shunter.errors import InputError
 from shunter.execution.operating.folder import FOLDER_MODE, OperationFolder, open_private, write_private
 from shunter.execution.operating.picture import Picture, Row, Shape, rules_of
 from shunter.execution.operating.site import Site, SiteJob, SiteNode, State
-from shunter.files import parse_json
-from shunter.model.cluster import Cluster, Node
+from shunter.model.cluster import CORES_LIMIT, GPUS_LIMIT, MEMORY_LIMIT_MB, Cluster, Node
+from shunter.model.conditions import TIME_LIMIT_S
 from shunter.model.schedule import Phase
 from shunter.model.snapshot import Snapshot
 from shunter.model.workload import Workload
 
 SCHEMA: Final = 1
 """Of the lines of the audit, and of the inputs beside it."""
+DAMAGE: Final = (
+    *(InputError, OSError, EOFError, LookupError, TypeError, ValueError, AttributeError, RecursionError),
+    *(ArithmeticError, zlib.error, pl.exceptions.PolarsError),
+)
+"""What goes wrong where a file is damaged: some of that is found out only where it is used."""
 IDLE: Final = "idle.json.gz"
 """Among the inputs: the latest reading in which there was nothing to decide."""
 
@@ -73,9 +80,9 @@ class Audit:
 
     def _rotate(self) -> None:
         path = self._folder.audit
-        for number in range(self._most_files, 0, -1):
-            older = path.with_name(f"{path.name}.{number}")
-            newer = path if number == 1 else path.with_name(f"{path.name}.{number - 1}")
+        for place in range(self._most_files, 0, -1):
+            older = path.with_name(f"{path.name}.{place}")
+            newer = path if place == 1 else path.with_name(f"{path.name}.{place - 1}")
             if newer.exists():
                 newer.replace(older)
 
@@ -84,20 +91,25 @@ def audit_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Yields the lines of an audit, those of its closed files first.
 
     Raises:
-        InputError: There is no such file, or a line is none of an audit.
+        InputError: There is no such file, it cannot be read, or a line is none of an audit.
     """
-    closed = sorted(path.parent.glob(f"{path.name}.*"), key=lambda file: -int(file.suffix[1:] or 0))
-    if not path.exists():
-        raise InputError(f"{path}: there is no such file; name the audit.jsonl of an operation")
-    for file in [*closed, path]:
-        for number, text in enumerate(file.read_bytes().splitlines(), start=1):
+    # Somebody may have put a copy beside them.
+    closed = [file for file in path.parent.glob(f"{path.name}.*") if file.suffix[1:].isdecimal()]
+    for file in [*sorted(closed, key=lambda file: -int(file.suffix[1:])), path]:
+        try:
+            texts = file.read_bytes().splitlines()
+        except FileNotFoundError:
+            raise InputError(f"{path}: there is no such file; name the audit.jsonl of an operation") from None
+        except OSError as error:
+            raise InputError(f"{file}: cannot be read ({error.strerror}); mend that") from None
+        for place, text in enumerate(texts, start=1):
             try:
                 line = json.loads(text)
             except ValueError:
                 # A crash may have cut the last line of a process; what was decided then was not acted on.
                 continue
-            if not isinstance(line, dict) or line.get("schema") != SCHEMA:
-                raise InputError(f"{file}:{number}: is no line of an audit that this version reads")
+            if not _is_line(line):
+                raise InputError(f"{file}:{place}: is no line of an audit that this version reads")
             yield line
 
 
@@ -121,10 +133,26 @@ def latest_audit_lines(path: Path, most_bytes: int) -> list[dict[str, Any]]:
             line = json.loads(text)
         except ValueError:
             continue
-        if isinstance(line, dict) and line.get("schema") == SCHEMA:
+        if _is_line(line):
             found.append(line)
     # With very many jobs one line may be longer than that.
     return found if found or size <= most_bytes else latest_audit_lines(path, 4 * most_bytes)
+
+
+def _is_line(line: object) -> bool:
+    """Tells whether a line is one of an audit, by what is read of it here."""
+    if not isinstance(line, dict) or line.get("schema") != SCHEMA:
+        return False
+    order, chosen, digest = line.get("order", []), line.get("chosen", {}), line.get("input_sha256")
+    return (
+        isinstance(line.get("time_s", None if "candidates" in line else 0), int | float)
+        and (digest is None or (isinstance(digest, str) and {"order", "chosen", "policy"} <= line.keys()))
+        and isinstance(line.get("candidates", []), list)
+        and isinstance(order, list)
+        and all(type(id) is int for id in order)
+        and isinstance(chosen, dict)
+        and all(id.isdecimal() for id in chosen)
+    )
 
 
 def input_json(picture: Picture) -> str:
@@ -144,7 +172,12 @@ def input_json(picture: Picture) -> str:
 
 def _node(row: list[Any]) -> Node:
     name, cores, memory_mb, gpus, gpu_type, partitions = row
-    return Node(name, cores, memory_mb, gpus, gpu_type, tuple(partitions))
+    texts = [name, *partitions, *([] if gpu_type is None else [gpu_type])]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a name, a type or a partition of a node is no text")
+    cores = number("cores", cores, 0, CORES_LIMIT)
+    memory_mb = None if memory_mb is None else whole("memory_mb", memory_mb, 0, MEMORY_LIMIT_MB)
+    return Node(name, cores, memory_mb, whole("gpus", gpus, 0, GPUS_LIMIT), gpu_type, tuple(partitions))
 
 
 def read_input(path: Path) -> Picture:
@@ -154,15 +187,19 @@ def read_input(path: Path) -> Picture:
         InputError: It is no such file.
     """
     try:
-        told = parse_json(gzip.decompress(path.read_bytes()), str(path))
-        nodes = tuple(_node(row) for row in told["nodes"])
-        frame = pl.DataFrame(told["jobs"], infer_schema_length=None)
-        workload = Workload.from_frame(frame, name="site", content_sha256="site")
-        snapshot = Snapshot.from_json(json.dumps(told["snapshot"]))
-        rows = _rows(workload, told["times"])
-        tiers = {str(name): int(tier) for name, tier in told.get("tiers", {}).items()}
-    except (OSError, EOFError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: is no input of an audit ({error}); take another copy") from None
+        return _picture(json.loads(gzip.decompress(path.read_bytes())), path.name.partition(".")[0])
+    except DAMAGE as error:
+        first = str(error).partition("\n")[0]
+        raise InputError(f"{path}: is no input of an audit ({first}); take another copy") from None
+
+
+def _picture(told: dict[str, Any], sha256: str) -> Picture:
+    nodes = tuple(_node(row) for row in told["nodes"])
+    frame = pl.DataFrame(told["jobs"], infer_schema_length=None)
+    workload = Workload.from_frame(frame, name="site", content_sha256="site")
+    snapshot = Snapshot.from_json(json.dumps(told["snapshot"]))
+    rows = _rows(workload, told["times"])
+    tiers = {str(name): int(tier) for name, tier in told.get("tiers", {}).items()}
     cluster = Cluster.from_nodes(nodes, "site", rules=rules_of(tiers, nodes))
     down = np.asarray(snapshot.down, bool)
     site_nodes = tuple(
@@ -170,14 +207,17 @@ def read_input(path: Path) -> Picture:
         for node, is_down in zip(nodes, down, strict=True)
     )
     site = Site(snapshot.now_ms / 1000, tuple(row.job for row in rows), site_nodes, tiers=tiers)
-    return Picture(site, tuple(rows), workload, cluster, snapshot, path.name.partition(".")[0])
+    return Picture(site, tuple(rows), workload, cluster, snapshot, sha256)
 
 
 def _rows(workload: Workload, times: list[list[Any]]) -> list[Row]:
     states = {Phase.WAITING: State.PENDING, Phase.RUNNING: State.RUNNING}
     rows = []
-    for one, (start_s, end_s, eligible_s, status, number) in zip(workload.jobs.to_dicts(), times, strict=True):
-        phase = Phase(number)
+    for one, (start_s, end_s, eligible_s, status, state) in zip(workload.jobs.to_dicts(), times, strict=True):
+        phase = Phase(state)
+        for name, time_s in (("start_s", start_s), ("end_s", end_s), ("eligible_s", eligible_s)):
+            if time_s is not None:
+                number(name, time_s, -TIME_LIMIT_S, TIME_LIMIT_S)
         cores = int(one["tasks"] * one["cores_per_task"])
         job = SiteJob(
             id=one["job_id"],

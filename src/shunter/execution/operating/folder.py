@@ -141,11 +141,17 @@ def open_private(path: Path, flags: int = os.O_APPEND) -> Any:  # noqa: ANN401 -
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Writes a whole file, so that whoever reads sees the old one or the new one."""
+    """Writes a whole file, so that whoever reads sees the old one or the new one, after a power cut, too."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with open_private(temporary, os.O_TRUNC) as file:
-        file.write(data)
-    temporary.replace(path)
+    try:
+        with open_private(temporary, os.O_TRUNC) as file:
+            file.write(data)
+            file.flush()
+            # Otherwise the new name may reach the disk before what is in the file.
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def sync_folder(path: Path) -> None:

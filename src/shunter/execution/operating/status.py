@@ -93,6 +93,19 @@ def write_status(folder: OperationFolder, status: Mapping[str, Any], latency: Hi
     write_private(folder.metrics, metrics_text(status, latency).encode())
 
 
+def amend_status(folder: OperationFolder, changed: Mapping[str, Any]) -> None:
+    """Changes some numbers in both files of an operation that has ended; what else they tell stays."""
+    told = json.loads(folder.status.read_text(encoding="utf-8")) | changed
+    write_private(folder.status, json.dumps(told, indent=2).encode() + b"\n")
+    names = {f"shunter_operate_{name}" + ("_total" if name in COUNTERS else ""): name for name in changed}
+    lines = folder.metrics.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines):
+        name, _, _ = line.partition(" ")
+        if name in names:
+            lines[number] = f"{name} {float(changed[names[name]]):g}"
+    write_private(folder.metrics, "\n".join([*lines, ""]).encode())
+
+
 def metrics_text(status: Mapping[str, Any], latency: Histogram) -> str:
     """Returns the numbers of an operation in the text format of Prometheus."""
     lines = []

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from shunter.errors import InputError
 from shunter.execution.operating.folder import OperationFolder, open_private, sync_folder, write_private
@@ -182,8 +182,15 @@ class UndoJournal:
             self._held.pop(key, None)
             return
         array = None if line["array"] is None else int(line["array"])
-        values = list(line["values"])
-        self._held[key] = Held(key[0], array, key[1], line["old"], values, float(line["at_s"]), bool(line["foreign"]))
+        old, values = _value(key[1], line["old"]), [_value(key[1], value) for value in line["values"]]
+        self._held[key] = Held(key[0], array, key[1], old, values, float(line["at_s"]), bool(line["foreign"]))
+
+
+def _value(knob: Knob, value: object) -> Value:
+    """Returns a value as a line has it: it becomes part of a command."""
+    if isinstance(value, str) if knob == Knob.NODES else type(value) is int:
+        return cast("Value", value)
+    raise TypeError(f"{knob.value} is {value!r}")
 
 
 def _set_line(held: Held) -> dict[str, Any]:

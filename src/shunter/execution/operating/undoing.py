@@ -12,10 +12,12 @@ from typing import Final
 from shunter.errors import InputError
 from shunter.execution.operating.change import Change
 from shunter.execution.operating.configuration import Configuration
-from shunter.execution.operating.folder import OperationFolder, write_private
+from shunter.execution.operating.folder import OperationFolder
 from shunter.execution.operating.hand import Hand
+from shunter.execution.operating.modes import Mode
 from shunter.execution.operating.neighbor import Knob, Neighbor
 from shunter.execution.operating.site import SiteError
+from shunter.execution.operating.status import amend_status
 from shunter.execution.operating.undo_journal import UndoJournal, journal_lines
 
 TRY_S: Final = 30.0
@@ -57,8 +59,8 @@ def scheduler_of(folder: OperationFolder) -> tuple[str, str] | None:
         if line.get("op") == "head" and {"scheduler", "programs"} <= line.keys():
             return str(line["scheduler"]), str(line["programs"])
     for line in lines:
-        if line.get("op") == "set" and line.get("knob") in SCHEDULERS:
-            return SCHEDULERS[line["knob"]], ""
+        if line.get("op") == "set" and str(line.get("knob")) in SCHEDULERS:
+            return SCHEDULERS[str(line["knob"])], ""
     what = f"{folder.journal}:1: is no head of a journal, and no other line tells beside which scheduler it is"
     raise InputError(f"{what}; look whether a job is still changed, and remove the file")
 
@@ -104,9 +106,8 @@ def undo_all(folder: OperationFolder, neighbor: Neighbor, *, is_dry: bool, tell:
 
 
 def _tell_status(folder: OperationFolder, found: Undone) -> None:
-    """Lets the status of an operation that has ended say what is changed now."""
-    # It is for people to look at: what is undone is undone without it.
+    """Lets the status and the metrics of an operation that has ended say what is changed now, and that none works."""
+    # They are for people to look at: what is undone is undone without them.
     with suppress(OSError, ValueError, TypeError, AttributeError):
-        told = json.loads(folder.status.read_text(encoding="utf-8"))
-        counts = {"held": found.held, "undone": told.get("undone", 0) + len(found.changes)}
-        write_private(folder.status, json.dumps(told | counts, indent=2).encode() + b"\n")
+        undone = json.loads(folder.status.read_text(encoding="utf-8")).get("undone", 0) + len(found.changes)
+        amend_status(folder, {"held": found.held, "undone": undone, "up": 0, "mode": 0, "mode_word": Mode.OFF.word})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
@@ -146,12 +146,14 @@ def _rules(site: Site, name: str, record: Record) -> PartitionRules:
     counts = [] if tasks is None else [site.count(tasks._replace(value=word)) for word in tasks.value.split()]
     if tasks is not None and len(counts) > 1:
         site.leave(tasks, "the least of a job is not bounded", f"{name} {tasks.key}")
+    users, kept_out = _users(site, name, record)
     return PartitionRules(
         tier=tier,
         max_time_s=most_s,
         default_time_s=default_s,
         max_cores=(counts[-1] or None) if counts else None,
-        users=_users(site, name, record),
+        users=users,
+        denied_users=kept_out,
         where=site.where(record) if record else "",
     )
 
@@ -182,32 +184,48 @@ def _time_s(site: Site, told: Told) -> float | None:
     return seconds or None
 
 
-def _users(site: Site, name: str, record: Record) -> tuple[str, ...]:
+def _users(site: Site, name: str, record: Record) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns who may use a queue, nobody for all, and who may not."""
     told = record.get("users")
     words = [] if told is None else told.value.split()
-    if told is None or not words or _ALL in words or any(word.startswith("~") for word in words):
-        if told is not None and words != [_ALL]:
-            site.leave(told, "users can be let in, not kept out", f"{name} {told.key}")
-        return ()
+    if told is None or words == [_ALL]:
+        return (), ()
+    if not site.user_groups:
+        site.leave(told, "taken as users; if one is a group, give lsb.users too", f"{name} {told.key}")
+    let_in = _people(site, (word for word in words if not word.startswith("~")))
+    kept_out = _people(site, (word[1:] for word in words if word.startswith("~")))
+    if _ALL in let_in or not let_in:
+        return (), kept_out
+    users = tuple(user for user in let_in if user not in kept_out)
+    if not users:
+        site.leave(told, "lets in nobody; taken as all", f"{name} {told.key}")
+    return users, ()
+
+
+def _people(site: Site, words: Iterable[str]) -> tuple[str, ...]:
+    """Returns the users that words mean, each once: users, and groups of users."""
     found: dict[str, None] = {}
     for word in words:
         group = word.rstrip("/")
         found.update(dict.fromkeys(_group_users(site, group, set()) if group in site.user_groups else [word]))
-    if not site.user_groups:
-        site.leave(told, "taken as users; if one is a group, give lsb.users too", f"{name} {told.key}")
     return tuple(found)
 
 
 def _group_users(site: Site, group: str, seen: set[str]) -> list[str]:
     """Returns the users of a group and of the groups in it; one that lies within itself is gone through once."""
     found: dict[str, None] = {}
+    kept_out: set[str] = set()
     for word in site.user_groups[group].value.split():
-        name = word.rstrip("/")
+        name = word.removeprefix("~").rstrip("/")
         if name not in site.user_groups:
-            found.setdefault(name)
-        elif name not in (*seen, group):
-            found.update(dict.fromkeys(_group_users(site, name, {*seen, group})))
-    return list(found)
+            users = [name]
+        else:
+            users = _group_users(site, name, {*seen, group}) if name not in (*seen, group) else []
+        if word.startswith("~"):
+            kept_out.update(users)
+        else:
+            found.update(dict.fromkeys(users))
+    return [user for user in found if user not in kept_out]
 
 
 def _limits(site: Site, name: str, record: Record) -> Iterator[Limit]:
