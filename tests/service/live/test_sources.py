@@ -284,13 +284,18 @@ def test_runs_are_listed_with_what_came_of_them_and_their_reports(tmp_path: Path
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / CALIBRATION).write_text("{")
+    advised = tmp_path / "advised"
+    advised.mkdir()
+    (advised / "advice.json").write_text('{"result": {"headline": "Keep what you have."}}')
+    (advised / CALIBRATION).write_text('{"result": {}}')
     (tmp_path / "loop").symlink_to(tmp_path)
     every = {one.name for one in kinds()}
     assert set(WORDS_OF) == every
     source = RunsSource("runs", tmp_path)
     rows = {row[0]: row for row in shown(source.read()["runs"])["rows"]}
     name = f"first/{training.name}"
-    assert set(rows) == {name, "broken"}
+    assert set(rows) == {name, "broken", "advised"}
+    assert rows["advised"][1:4:2] == ["advice", "Keep what you have."]
     assert rows[name][1] == "training"
     assert rows[name][3] == "1,024 steps; lowest ratio to the classic 0.900"
     assert rows["broken"][3] == "not readable yet"

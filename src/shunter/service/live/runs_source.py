@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+from shunter.advice.kept import STAGES, read_stages
 from shunter.agents.training.curves import SEED_FOLDER
 from shunter.agents.training.progress_log import CSV_FILE
 from shunter.comparison.rows import COMPARISON
+from shunter.errors import ShunterError
 from shunter.execution.operating.folder import OperationFolder
 from shunter.metrics.labels import brief_seconds, counted
 from shunter.metrics.run_folder import CALIBRATION, METRICS
@@ -21,7 +23,7 @@ from shunter.service.live.panels import Column, Fact, facts, table
 from shunter.service.live.sources import Panels, no_questions
 
 REPORT: Final = "report.html"
-OPERATION: Final = "an operation"
+ADVICE, OPERATION = "an advice", "an operation"
 MOST_RUNS: Final = 300
 MOST_FOLDERS: Final = 5000
 """So many folders are looked at, at most."""
@@ -134,6 +136,8 @@ def _kind(path: Path) -> str:
 
     if OperationFolder(path).status.is_file():
         return OPERATION
+    if (path / f"{STAGES[-1]}.json").is_file():
+        return ADVICE
     return next((kind.name for kind in KINDS if kind.is_one(path)), "")
 
 
@@ -154,7 +158,7 @@ def _words(words_of: Callable[[Path], str], path: Path) -> str:
     """Returns what came of a run; of one that somebody is writing, or that is damaged, nothing."""
     try:
         return words_of(path)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (ShunterError, OSError, ValueError, LookupError, TypeError, AttributeError):
         return "not readable yet"
 
 
@@ -195,6 +199,10 @@ def _of_study(path: Path) -> str:
     return counted(len([*path.rglob(CSV_FILE)]), "training")
 
 
+def _of_advice(path: Path) -> str:
+    return str(read_stages(path)[STAGES[-1]]["headline"])
+
+
 def _of_operation(path: Path) -> str:
     told = json.loads(OperationFolder(path).status.read_text(encoding="utf-8"))
     return f"{told['policy']} beside {told['scheduler']}, {told['decisions']:,} decisions, mode {told['mode_word']}"
@@ -207,6 +215,7 @@ WORDS_OF: Final[Mapping[str, Callable[[Path], str]]] = {
     "a training": _of_training,
     "a training with several seeds": _of_seeds,
     "a study": _of_study,
+    ADVICE: _of_advice,
     OPERATION: _of_operation,
 }
 """What makes a few words of a folder, by what reports call it."""
