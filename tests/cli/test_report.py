@@ -128,7 +128,12 @@ def test_a_training_its_seeds_and_an_evaluation(
 def test_a_study(shunter: Command, tmp_path: Path, open_page: OpenPage, few_classics: None) -> None:
     names = iter(TRAIN[2:])
     training = {str(name).removeprefix("--").replace("-", "_"): value for name, value in zip(names, names, strict=True)}
-    wanted: dict[str, object] = {"training.steps": 64, "training.eval_every": 64, "training.save_every": 64, "ppo.num_envs": 4}
+    wanted: dict[str, object] = {
+        "training.steps": 64,
+        "training.eval_every": 64,
+        "training.save_every": 64,
+        "ppo.num_envs": 4,
+    }
     wanted |= {"ppo.rollout_steps": 16, "ppo.minibatch": training["minibatch"], "ppo.epochs": 1, "episodes.length": 24}
     wanted |= {"validation.windows": 4, "validation.length": 24, "report.windows": 4, "report.length": 24}
     text = "[study]\nname = 'tiny'\nseeds = [0]\n[logs]\nsmall = '" + str(TRAIN[1]) + "'\n[common]\n"
@@ -150,6 +155,23 @@ def test_an_operation(
     assert "Beside lsf, sjf decided 2 times" in text
     of_audit = made(shunter, tmp_path / "state" / "audit.jsonl", out=tmp_path / "audit.html")
     assert of_audit.stat().st_size == pytest.approx(page.stat().st_size, rel=0.01)
+
+
+def test_what_json_printed(shunter: Command, tmp_path: Path, open_page: OpenPage, few_classics: None) -> None:
+    search = ("--windows", 4, "--length", 40, "--generations", 1, "--population", 4, "--report-windows", 4)
+    answer = shunter("tune", LUBLIN, *search, "--out", tmp_path / "tuned.toml", "--json")
+    (tmp_path / "tuning.json").write_text(answer.out)
+    text = look_through(made(shunter, tmp_path / "tuning.json", out=tmp_path / "t.html"), open_page, "What it came to")
+    for row in answer.json()["logs"][0]["rows"]:
+        assert row["label"] in text
+    answer = shunter("compare", LUBLIN, "--windows", 6, "--length", 30, "--policy", "fcfs,sjf", "--json")
+    (tmp_path / "compared.json").write_text(answer.out)
+    look_through(made(shunter, tmp_path / "compared.json", out=tmp_path / "c.html"), open_page, "Contenders")
+    (tmp_path / "other.json").write_text("{}")
+    assert (
+        "expected what compare, evaluate, calibrate or tune prints"
+        in shunter("report", tmp_path / "other.json").error()
+    )
 
 
 def test_names_of_users_become_numbers(shunter: Command, tmp_path: Path, open_page: OpenPage) -> None:

@@ -30,7 +30,7 @@ NOT_KNOWN: Final = 2**32 - 1
 UNITS_MS: Final = (1, 10, 100, 1000, 10_000, 100_000)
 """Times are counted in the first of these in which they have room."""
 MOST_JOBS: Final = 200_000
-"""Of a larger run, so many jobs are drawn: the first to start."""
+"""Of a larger run, so many jobs are drawn, the first to be submitted."""
 MOST_EXPLAINED, MOST_MEANWHILE, MOST_IN_ALL = 100, 4_000, 40_000
 """So many jobs are explained exactly, those that waited longest. It takes the longer the more others ran meanwhile: of
 these no job has more than the second number, and all together no more than the third."""
@@ -213,7 +213,8 @@ class _Packing:
             "fields": [{"title": title, "column": name, "kind": kind} for title, name, kind in fields],
             "notes": {"column": "reason", "texts": texts, "own": self._explained(waiting)},
             "colors": [
-                {"title": "user", "column": "user", "names": "users"},
+                # One color for all would tell nothing.
+                *([{"title": "user", "column": "user", "names": "users"}] if len(self._users()[0]) > 1 else []),
                 {"title": "wait", "column": "wait", "edges": list(WAIT_EDGES_S), "names": list(WAIT_NAMES)},
                 {"title": unit, "column": asked, "edges": size_edges, "names": size_names},
                 {"title": "outcome", "column": "outcome", "names": self.outcomes},
