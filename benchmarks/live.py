@@ -181,7 +181,7 @@ class Client:
     def _listen(self) -> None:
         with socket.create_connection(("127.0.0.1", self.port), timeout=15) as opened:
             opened.sendall(
-                f"GET /live/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
+                f"GET /live/here/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
             )
             left, here = b"", set()
             while not self.is_over:
@@ -324,10 +324,9 @@ def watch(
 
 def latest_round(clients: Sequence[Client]) -> int:
     """Returns the number of the latest round that a client has seen."""
-    return max(
-        client.states.get("facts", {"content": {"facts": [{"value": 0}]}})["content"]["facts"][0]["value"]
-        for client in clients
-    )
+    panels = [client.states["facts"] for client in clients if "facts" in client.states]
+    rounds: list[int] = [panel["content"]["facts"][0]["value"] for panel in panels]
+    return max(rounds, default=0)
 
 
 def numbers(client: Client) -> list[int]:

@@ -62,8 +62,8 @@ def test_it_prints_a_link_that_lets_in_and_writes_the_token_nowhere_else(tmp_pat
         port, token = int(match[1]), match[2]
         assert len(token) >= 32
         assert asked(port, "/live")[0] == 200
-        assert asked(port, "/live/session")[0] == 401
-        assert asked(port, "/live/session", token)[0] == 200
+        assert asked(port, "/live/here/session")[0] == 401
+        assert asked(port, "/live/here/session", token)[0] == 200
         status, policies = asked(port, "/v1/policies", token)
         assert status == 200
         assert [one["name"] for one in json.loads(policies)["policies"]] == ["fcfs", "sjf", "saf", "wfp3", "unicef"]
@@ -85,7 +85,7 @@ def test_with_a_token_file_the_token_is_not_printed(tmp_path: Path) -> None:
         match = LINK.search(said)
         assert match is not None
         assert match[2] is None
-        assert asked(int(match[1]), "/live/session", "t" * 40)[0] == 200
+        assert asked(int(match[1]), "/live/here/session", "t" * 40)[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,12 @@ def test_it_finds_what_is_where_it_usually_is(tmp_path: Path, monkeypatch: pytes
 
 def test_the_browser_is_given_a_file_that_only_its_owner_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or True)
+
+    def opens(address: str) -> bool:
+        opened.append(address)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", opens)
     page = tmp_path / "open.html"
     open_browser(page, "http://127.0.0.1:1/live#secret&more")
     assert opened == [page.as_uri()]

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from shunter.service.limits import Limits
-from shunter.service.live import sessions
 from shunter.service.live.sessions import Sessions
 from shunter.service.metrics import Metrics
 from shunter.service.refusals import HEADERS, RefusedError, refusal_body
@@ -114,8 +113,7 @@ class Guard:
         # Whoever has no token cannot use up what those may ask who have one.
         path: str = scope["path"]
         if path not in OPEN_PATHS and not path.startswith(OPEN_FOLDER):
-            cookies = headers.get(b"cookie", b"") if path.startswith(f"{sessions.PATH}/") else b""
-            if b"authorization" in headers or not self._sessions.holds(cookies):
+            if b"authorization" in headers or not self._sessions.holds(path, headers.get(b"cookie", b"")):
                 self._check_token(headers.get(b"authorization", b""))
             if not self._bucket.takes():
                 raise RefusedError(429, f"more than {self._limits.rate:g} requests a second; ask again in a moment")

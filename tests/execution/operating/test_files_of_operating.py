@@ -14,7 +14,7 @@ import pytest
 
 from shunter.checks import declarations
 from shunter.errors import InputError
-from shunter.execution.operating.audit import Audit, audit_lines, read_input
+from shunter.execution.operating.audit import Audit, audit_lines, latest_audit_lines, read_input
 from shunter.execution.operating.configuration import Configuration, Configured, read_configuration
 from shunter.execution.operating.ended_jobs import EndedJobs
 from shunter.execution.operating.folder import OperationFolder, write_private
@@ -259,3 +259,17 @@ def test_the_page_has_every_key_with_its_meaning_and_default() -> None:
 def test_the_example_of_a_configuration_is_one() -> None:
     told = read_configuration(PROJECT / "deploy" / "operate.toml", {})
     assert (told.mode, told.max_wait_s) == ("nudge", 604_800)
+
+
+def test_the_end_of_an_audit_is_read_without_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    with pytest.raises(InputError, match=r"audit\.jsonl: there is no such file"):
+        latest_audit_lines(path, 1000)
+    lines = [json.dumps({"schema": 1, "time_s": number, "more": "x" * 50}) for number in range(100)]
+    path.write_text("\n".join([*lines, '{"schema": 2}', "[]", '{"schema": 1, "time']))
+    assert [line["time_s"] for line in latest_audit_lines(path, 10**6)] == list(range(100))
+    # A line that is cut at its beginning is none; one that a crash has cut at its end is none either.
+    found = [line["time_s"] for line in latest_audit_lines(path, 1000)]
+    assert found == list(range(100 - len(found), 100))
+    assert 5 < len(found) < 15
+    assert latest_audit_lines(path, 20)[-1]["time_s"] == 99

@@ -121,13 +121,13 @@ class Listener:
 
 
 @contextmanager
-def listening(talk: Talk, **headers: str) -> Iterator[Listener]:
+def listening(talk: Talk, place: str = "/live/here", **headers: str) -> Iterator[Listener]:
     """Yields a client that has asked for the events."""
     if talk.token is not None:
         headers.setdefault("Authorization", f"Bearer {talk.token.decode()}")
     with connected(talk.where) as opened:
         asked = "".join(f"{name}: {value}\r\n" for name, value in {"Host": "localhost", **headers}.items())
-        opened.sendall(f"GET /live/events HTTP/1.1\r\n{asked}\r\n".encode())
+        opened.sendall(f"GET {place}/events HTTP/1.1\r\n{asked}\r\n".encode())
         head = b""
         while b"\r\n\r\n" not in head:
             piece = opened.recv(1)

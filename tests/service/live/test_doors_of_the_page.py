@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from shunter.service.live.hub import Hub
+from shunter.service.live.panels import FORMATS, KINDS
 from shunter.service.live.sessions import Sessions
 from shunter.service.routes.live import pages
 from tests.service.live.made import Made, listening
@@ -34,6 +36,11 @@ def sign_in(talk: Talk, **headers: str) -> Reply:
     return talk.ask("POST", "/live/session", Authorization=f"Bearer {TOKEN.decode()}", **headers)
 
 
+def place_of(reply: Reply) -> str:
+    """Returns the place for which the cookie counts."""
+    return f"/live/{reply.content['place']}"
+
+
 def cookie_of(reply: Reply) -> str:
     """Returns the cookie as a browser sends it."""
     return reply.headers["set-cookie"].partition(";")[0]
@@ -56,7 +63,7 @@ def test_the_page_has_nothing_inline_and_asks_nobody_else() -> None:
     html = pages()["index.html"].decode()
     assert "<script>" not in html
     assert "style=" not in html
-    assert " on" not in html.replace(" only", "").split("<body>")[1].split("<noscript>")[0].replace(" once", "")
+    assert not re.search(r"\son\w+=", html)
     for name, content in pages().items():
         text = content.decode()
         assert "http://" not in text.replace("http://www.w3.org/2000/svg", ""), name
@@ -67,6 +74,14 @@ def test_the_page_has_nothing_inline_and_asks_nobody_else() -> None:
             assert "eval(" not in text, name
 
 
+def test_every_kind_of_panel_and_format_has_its_script() -> None:
+    boxes, words = (pages()[name].decode() for name in ("panel_box.js", "words.js"))
+    views = boxes.split("const VIEWS = {")[1].split("};")[0]
+    assert sorted(re.findall(r"(\S+): [A-Z]", views.replace('"', ""))) == sorted(KINDS)
+    for name in FORMATS:
+        assert re.search(rf"\b{name}\b", words), name
+
+
 @pytest.mark.parametrize(
     "name",
     ["../index.html", "..%2Findex.html", "%2e%2e/serve.py", "nothing.js", "index.html%00", "page.html", "parts.html"],
@@ -75,7 +90,9 @@ def test_no_other_file_is_served(guarded: Talk, name: str) -> None:
     assert guarded.ask("GET", f"/live/assets/{name}").status == 404
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", "/live/events"), ("GET", "/live/session"), ("POST", "/live/ask")])
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/live/here/events"), ("GET", "/live/here/session"), ("POST", "/live/here/ask")]
+)
 def test_everything_else_needs_the_token_or_the_cookie(guarded: Talk, method: str, path: str) -> None:
     assert guarded.ask(method, path).status == 401
     assert guarded.ask(method, path, Authorization="Bearer wrong").status == 401
@@ -86,15 +103,18 @@ def test_the_token_buys_a_cookie_that_scripts_cannot_read_and_that_counts_here_a
     reply = sign_in(guarded)
     assert reply.status == 200
     given = reply.headers["set-cookie"]
-    assert {"HttpOnly", "SameSite=Strict", "Path=/live"} <= set(given.split("; "))
+    assert {"HttpOnly", "SameSite=Strict", f"Path={place_of(reply)}"} <= set(given.split("; "))
     assert TOKEN.decode() not in given
     assert "Secure" not in given
     assert "Secure" in sign_in(guarded, Origin="https://localhost").headers["set-cookie"].split("; ")
     cookie = cookie_of(reply)
-    assert guarded.ask("GET", "/live/session", Cookie=cookie).status == 200
-    with listening(guarded, Cookie=cookie) as stream:
+    place = place_of(reply)
+    assert TOKEN.decode() not in place
+    assert guarded.ask("GET", f"{place}/session", Cookie=cookie).status == 200
+    with listening(guarded, place, Cookie=cookie) as stream:
         assert stream.next().name == "hello"
-    for path in ("/v1/policies", "/metrics", "/livelier", "/"):
+    others = ("/v1/policies", "/metrics", "/livelier", "/", "/live/here/session", f"{place}x/session", place)
+    for path in others:
         assert guarded.ask("GET", path, Cookie=cookie).status == 401, path
 
 
@@ -105,37 +125,40 @@ def test_a_cookie_that_is_over_or_changed_lets_nobody_in(guarded: Talk, monkeypa
     wrong = [f"{int(until) + 1}.{code}", f"{until}.{code[:-1]}{'0' if code[-1] != '0' else '1'}", until, f"{until}.",
              f"{until}.{'é' * 64}", f"-1.{code}", f"{'9' * 400}.{code}", f"१.{code}"]  # fmt: skip
     sessions = Sessions(TOKEN)
-    assert sessions.holds(cookie.encode())
+    path = f"/live/{sessions.place}/events"
+    assert sessions.holds(path, cookie.encode())
     for one in wrong:
-        assert not sessions.holds(f"{name}={one}".encode()), one
-    assert not sessions.holds(b"shunter\x00=;;=\xff")
-    assert not Sessions(b"another-token-of-thirty-two-signs-or-more").holds(cookie.encode())
+        assert not sessions.holds(path, f"{name}={one}".encode()), one
+    assert not sessions.holds(path, b"shunter\x00=;;=\xff")
+    assert not Sessions(b"another-token-of-thirty-two-signs-or-more").holds(path, cookie.encode())
     monkeypatch.setattr(time, "time", lambda: float(until) + 1)
-    assert not sessions.holds(cookie.encode())
+    assert not sessions.holds(path, cookie.encode())
 
 
 def test_signing_out_takes_the_cookie_away(guarded: Talk) -> None:
-    cookie = cookie_of(sign_in(guarded))
-    assert "Max-Age=0" in guarded.ask("DELETE", "/live/session", Cookie=cookie).headers["set-cookie"]
+    reply = sign_in(guarded)
+    cookie, place = cookie_of(reply), place_of(reply)
+    assert "Max-Age=0" in guarded.ask("DELETE", f"{place}/session", Cookie=cookie).headers["set-cookie"]
 
 
 def test_pages_of_others_and_other_hosts_stay_out_also_with_the_cookie(guarded: Talk) -> None:
-    cookie = cookie_of(sign_in(guarded))
-    for method, path in (("GET", "/live/events"), ("POST", "/live/ask"), ("POST", "/live/session")):
+    reply = sign_in(guarded)
+    cookie, place = cookie_of(reply), place_of(reply)
+    for method, path in (("GET", f"{place}/events"), ("POST", f"{place}/ask"), ("POST", "/live/session")):
         assert guarded.ask(method, path, Cookie=cookie, Origin="http://evil.example").status == 403
         assert guarded.ask(method, path, Cookie=cookie, Host="evil.example").status == 421
-    assert guarded.raw(b"GET /live/session HTTP/1.1\r\nHost: localhost\r\nCookie: a=b\r\nCookie: c=d\r\n"
+    assert guarded.raw(b"GET /live/here/session HTTP/1.1\r\nHost: localhost\r\nCookie: a=b\r\nCookie: c=d\r\n"
                        b"Connection: close\r\n\r\n").startswith(b"HTTP/1.1 400")  # fmt: skip
 
 
 def test_a_question_names_a_source_and_nothing_else(tmp_path: Path) -> None:
     source = Made()
     with serving(socket_path=tmp_path / "s", hub=Hub([source])) as talk:
-        good = talk.post("/live/ask", {"source": "made", "question": {"nodes": 3}})
+        good = talk.post("/live/here/ask", {"source": "made", "question": {"nodes": 3}})
         assert good.content["answer"]["title"] == "The answer"
         assert source.asked == [{"nodes": 3}]
         for content in ({}, {"source": "other", "question": {}}, {"source": ["made"], "question": {}},
                         {"source": "made"}, {"source": "made", "question": "what?"}):  # fmt: skip
-            assert talk.post("/live/ask", content).status == 404, content
-        assert talk.ask("POST", "/live/ask", b"no json").status == 400
+            assert talk.post("/live/here/ask", content).status == 404, content
+        assert talk.ask("POST", "/live/here/ask", b"no json").status == 400
         assert len(source.asked) == 1

@@ -9,6 +9,7 @@ from pathlib import Path
 from shunter.service.limits import Limits
 from shunter.service.live.hub import Hub
 from shunter.service.live.panels import Fact, facts
+from shunter.service.live.sources import Panels
 from tests.service.live.made import Made, listening, wait_until
 from tests.service.talking import TOKEN, serving
 
@@ -126,9 +127,16 @@ def test_a_source_in_trouble_says_so_keeps_what_is_known_and_comes_back(tmp_path
         assert stream.panel("trouble") is None
 
 
+class Faulty(Made):
+    """A source with a fault of its own."""
+
+    def read(self) -> Panels:
+        """Fails."""
+        raise KeyError("secret")
+
+
 def test_an_error_of_our_own_in_a_source_is_told_without_its_inside(tmp_path: Path) -> None:
-    source = Made()
-    source.read = lambda: {}["secret"]  # type: ignore[method-assign, assignment]
+    source = Faulty()
     with serving(socket_path=tmp_path / "s", hub=Hub([source])) as talk, listening(talk) as stream:
         told = stream.panel("trouble")
         assert told["content"]["facts"][1]["value"] == "KeyError: see the log"
@@ -139,7 +147,7 @@ def test_too_many_viewers_are_refused(tmp_path: Path) -> None:
         with listening(talk) as one, listening(talk) as other:
             one.next()
             other.next()
-            assert talk.ask("GET", "/live/events").status == 503
+            assert talk.ask("GET", "/live/here/events").status == 503
         wait_until(lambda: not talk.hub.viewers, "the viewers to leave")
         with listening(talk) as again:
             assert again.next().name == "hello"
@@ -156,12 +164,13 @@ def test_a_service_ends_at_once_though_somebody_looks(tmp_path: Path) -> None:
 def test_a_viewer_comes_back_after_a_restart_and_is_told_everything(tmp_path: Path) -> None:
     source = Made()
     with serving(socket_path=tmp_path / "s", token=TOKEN, hub=Hub([source])) as talk:
-        cookie = talk.ask("POST", "/live/session").headers["set-cookie"].partition(";")[0]
+        reply = talk.ask("POST", "/live/session")
+        cookie, place = reply.headers["set-cookie"].partition(";")[0], f"/live/{reply.content['place']}"
         with listening(talk) as stream:
             stream.value("facts")
             last = stream.seen[-1].id
     (tmp_path / "s").unlink()
     with serving(socket_path=tmp_path / "s", token=TOKEN, hub=Hub([source])) as talk:
         talk.token = None
-        with listening(talk, Cookie=cookie, **{"Last-Event-ID": last}) as stream:
+        with listening(talk, place, Cookie=cookie, **{"Last-Event-ID": last}) as stream:
             assert stream.value("facts") == 0

@@ -30,6 +30,7 @@ from shunter.service.live.panels import (
     table,
 )
 from shunter.service.live.runs_source import RunsSource
+from shunter.service.live.sources import Source
 from shunter.service.live.what_if import Offer
 from shunter.workloads.reading import read_log
 from tests.browser import NARROW, WIDE, OpenPage, Watched
@@ -72,7 +73,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
         "<!doctype html><title>r</title><script>document.title=origin</script>"
     )
     crowded = read_log("generate:lublin?seed=7&jobs=400&cores=64&load=1.2", Cluster.parse("64"))
-    sources = [
+    sources: list[Source] = [
         everything(time.time(), HOSTILE),
         LogSource("lublin", crowded, schedulers("fcfs", "sjf")),
         RunsSource("runs", folder),
@@ -116,6 +117,24 @@ def test_names_are_text_whatever_they_are_and_nothing_is_wider_than_the_window(
         assert watched.overflow() == 0, tab
 
 
+UNNAMED = """
+[...document.querySelectorAll('input, select, button, svg[role=img], canvas[role], [role=region], ol.log')].filter(
+  (one) => !(one.getAttribute('aria-label') || one.getAttribute('aria-labelledby') || one.labels?.length
+    || (one.tagName === 'BUTTON' && one.textContent.trim()))).map((one) => one.outerHTML.slice(0, 80))
+"""
+
+
+def test_everything_that_is_used_or_looked_at_has_a_name(live: Talk, open_page: OpenPage) -> None:
+    page = enter(live, open_page).page
+    seen(page, "what-if")
+    for tab in ("lublin", "runs"):
+        page.get_by_role("tab", name=tab).click()
+        seen(page, "facts")
+    page.wait_for_timeout(500)
+    assert page.evaluate(UNNAMED) == []
+    assert page.locator("h1").count() == 1
+
+
 def test_the_token_goes_from_the_address_and_a_reload_needs_none(live: Talk, open_page: OpenPage) -> None:
     page = enter(live, open_page).page
     assert page.url == f"http://127.0.0.1:{live.where}/live"
@@ -125,6 +144,18 @@ def test_the_token_goes_from_the_address_and_a_reload_needs_none(live: Talk, ope
     assert page.evaluate("document.cookie") == ""
     stored = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
     assert TOKEN.decode() not in stored
+
+
+def test_two_dashboards_in_one_browser_keep_out_of_each_others_way(live: Talk, open_page: OpenPage) -> None:
+    page = enter(live, open_page).page
+    with serving(token=TOKEN[::-1], hub=Hub([Made("another")])) as other:
+        second = page.context.new_page()
+        second.goto(f"http://127.0.0.1:{other.where}/live#{TOKEN[::-1].decode()}")
+        second.get_by_role("tab", name="another").wait_for()
+        for one in (page, second):
+            one.reload()
+            one.get_by_role("tab").first.wait_for()
+        second.close()
 
 
 def test_without_the_link_the_page_asks_for_the_token(live: Talk, open_page: OpenPage) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 from shunter.cli.live_options import SourceArguments
+from shunter.cli.report_kinds import kinds
 from shunter.errors import InputError
 from shunter.execution.deciding import queue_scheduler
 from shunter.execution.operating.folder import OperationFolder
@@ -20,12 +23,12 @@ from shunter.model.cluster import Cluster
 from shunter.model.log import Log
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.service.limits import Limits
-from shunter.service.live.controls import Choice, Slider, read_answers
+from shunter.service.live.controls import Choice, Control, Slider, read_answers
 from shunter.service.live.log_source import LogSource
 from shunter.service.live.operation_source import OperationSource
 from shunter.service.live.panels import NodeState, Panel, scattered, to_json_bytes
 from shunter.service.live.queue_source import QueueSource
-from shunter.service.live.runs_source import RunsSource
+from shunter.service.live.runs_source import WORDS_OF, RunsSource
 from shunter.service.live.seldom import Seldom
 from shunter.service.live.training_source import TrainingSource
 from shunter.service.live.what_if import with_more
@@ -134,6 +137,27 @@ def test_a_queue_whose_daemon_has_stopped_shows_its_journal_and_says_so(box: Box
         source.read()
 
 
+def test_a_daemon_that_does_not_answer_holds_nobody_up(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shunter.execution.local.client.SILENCE_S", 0.2)
+    assert box.process is not None
+    box.process.send_signal(signal.SIGSTOP)
+    panels = QueueSource("queue", box.folder, {}).read()
+    assert fact(panels["facts"], "Daemon") == "does not answer"
+    assert "jobs" in panels
+
+
+def test_a_long_queue_is_counted_whole_and_listed_in_part(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, most in (("MOST_ACTIVE", 3), ("MOST_FORESEEN", 4)):
+        monkeypatch.setattr(f"shunter.service.live.queue_source.{name}", most)
+    [first] = box.submit("sleep 60", cores=2)
+    box.until(first, "running")
+    box.submit(*["sleep 1"] * 5)
+    panels = QueueSource("queue", box.folder, {}).read()
+    assert (fact(panels["facts"], "Wait"), fact(panels["facts"], "Starts")) == (5, "not foreseen")
+    assert (len(shown(panels["jobs"])["rows"]), shown(panels["jobs"])["more"]) == (3, 3)
+    assert panels["reasons"].lead.endswith("Of the first 2; 3 more wait.")
+
+
 # ---- an operation ----
 
 
@@ -165,7 +189,7 @@ def test_an_operation_shows_its_decision_beside_the_order_of_the_site(operated: 
     assert all(row[6] for row in rows)
     assert len(shown(panels["nodes"])["nodes"]) == 16
     assert len(shown(panels["gantt"])["line"]["job"]) == min(40, waiting)
-    assert set(shown(panels["gantt"])["bars"]["state"]) == {"running"}
+    assert "running" in shown(panels["gantt"])["bars"]["state"]
     assert len(shown(panels["disagreement"])["curves"][0]["x"]) == 3
 
 
@@ -192,6 +216,16 @@ def test_who_ran_stays_on_the_chart_when_the_job_has_ended(tmp_path: Path, monke
     assert ended
     assert ended <= before
     assert "running" in states.values()
+
+
+def test_an_operation_has_a_past_when_the_page_is_opened(tmp_path: Path) -> None:
+    site = SimulatedSite.crowded()
+    beside = Beside(Recording([site.read(one) for one in (40_000.0, 50_000.0)]), {}, tmp_path)
+    operation = beside.make("observe")
+    operation.cycle()
+    operation.cycle()
+    bars = shown(OperationSource("site", beside.folder, schedulers("fcfs")).read()["gantt"])["bars"]
+    assert {"ended", "running"} == set(bars["state"])
 
 
 def test_an_operation_whose_folder_is_gone_is_trouble_and_not_the_end(
@@ -250,16 +284,23 @@ def test_runs_are_listed_with_what_came_of_them_and_their_reports(tmp_path: Path
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / CALIBRATION).write_text("{")
+    advised = tmp_path / "advised"
+    advised.mkdir()
+    (advised / "advice.json").write_text('{"result": {"headline": "Keep what you have."}}')
+    (advised / CALIBRATION).write_text('{"result": {}}')
     (tmp_path / "loop").symlink_to(tmp_path)
+    every = {one.name for one in kinds()}
+    assert set(WORDS_OF) == every
     source = RunsSource("runs", tmp_path)
     rows = {row[0]: row for row in shown(source.read()["runs"])["rows"]}
     name = f"first/{training.name}"
-    assert set(rows) == {name, "broken"}
+    assert set(rows) == {name, "broken", "advised"}
+    assert rows["advised"][1:4:2] == ["advice", "Keep what you have."]
     assert rows[name][1] == "training"
     assert rows[name][3] == "1,024 steps; lowest ratio to the classic 0.900"
     assert rows["broken"][3] == "not readable yet"
     assert rows["broken"][4] == ""
-    assert rows[name][4].startswith("/live/reports/runs/first%2F%3Cscript%3E")
+    assert rows[name][4].startswith("reports/runs/first%2F%3Cscript%3E")
     assert source.report(name) == training / "report.html"
     for other in ("../runs", "broken", str(training), ""):
         assert source.report(other) is None
@@ -352,7 +393,7 @@ def test_a_larger_machine_keeps_those_that_run(crowded: Log) -> None:
 
 
 def test_only_what_was_offered_is_an_answer() -> None:
-    controls = [Slider("nodes", "Nodes", 0, 10, 1, 5), Choice("policy", "Policy", ("a", "b"), "a")]
+    controls: list[Control] = [Slider("nodes", "Nodes", 0, 10, 1, 5), Choice("policy", "Policy", ("a", "b"), "a")]
     assert read_answers(controls, {"nodes": 7}) == {"nodes": 7.0, "policy": "a"}
     for wrong in ({"nodes": 11}, {"nodes": "7"}, {"nodes": None}, {"policy": "c"}, {"policy": ["a"]}, {"more": 1}):
         with pytest.raises(InputError):
@@ -364,8 +405,8 @@ def test_numbers_that_are_none_become_null() -> None:
 
 
 def test_what_takes_long_is_worked_out_seldom() -> None:
-    done: list[int] = []
-    kept = Seldom(lambda: done.append(1) or len(done))
+    times = itertools.count(1)
+    kept = Seldom(lambda: next(times))
     assert kept.value("a", 0.0) == 1
     # Nothing has changed; then it is too soon; then it is time.
     assert kept.value("a", 10.0) == 1
@@ -384,3 +425,13 @@ def test_sources_that_are_called_alike_are_told_apart(tmp_path: Path) -> None:
     service.close()
     with pytest.raises(InputError, match="there is no such folder"):
         SourceArguments(training=[str(tmp_path / "none")]).hub(service)
+
+
+def test_a_cluster_whose_jobs_ask_for_gpus_is_drawn_by_gpus() -> None:
+    log = read_log("generate:helios-like?seed=1&jobs=300&nodes=9&load=0.9")
+    panels = LogSource("gpu", log, schedulers("fcfs")).read()
+    chart = shown(panels["gantt"])
+    assert [lane["bottom"] - lane["top"] for lane in chart["lanes"]] == [8.0] * 9
+    assert len(set(chart["bars"]["job"])) > 200
+    assert "as high as it has GPUs" in panels["gantt"].lead
+    assert chart["bars"]["note"][0].split(",")[0].endswith(("GPU", "GPUs"))

@@ -114,7 +114,7 @@ def audit_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def latest_audit_lines(path: Path, most_bytes: int) -> list[dict[str, Any]]:
-    """Returns the last lines of an audit, as many as there are in so many bytes.
+    """Returns the last lines of an audit, as many as there are in so many bytes, and one at least.
 
     Raises:
         InputError: There is no such file.
@@ -135,7 +135,8 @@ def latest_audit_lines(path: Path, most_bytes: int) -> list[dict[str, Any]]:
             continue
         if _is_line(line):
             found.append(line)
-    return found
+    # With very many jobs one line may be longer than that.
+    return found if found or size <= most_bytes else latest_audit_lines(path, 4 * most_bytes)
 
 
 def _is_line(line: object) -> bool:

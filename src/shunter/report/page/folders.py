@@ -17,7 +17,7 @@ from shunter.comparison.rows import COMPARISON, COMPARISON_JSON
 from shunter.errors import InputError
 from shunter.files import parse_json
 from shunter.metrics.labels import counted
-from shunter.metrics.run_folder import MANIFEST, SCHEDULE
+from shunter.metrics.run_folder import CALIBRATION, MANIFEST, SCHEDULE
 from shunter.parquet import read_parquet
 from shunter.report.page.calibrations import calibration_sections, calibration_summary
 from shunter.report.page.comparisons import comparison_sections, comparison_summary
@@ -39,7 +39,7 @@ from shunter.studies.plan import RUNS
 from shunter.studies.seeds import SEEDS_FILE
 from shunter.studies.study import STUDY_FILE
 
-CALIBRATION, WAITS = "calibration.json", "waits.parquet"
+WAITS = "waits.parquet"
 MOST_CURVES: Final = 7
 """So many variants of a study have learning curves."""
 _WRONG: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pl.exceptions.PolarsError)

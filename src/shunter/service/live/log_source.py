@@ -14,8 +14,8 @@ from shunter.errors import InputError
 from shunter.metrics.run import Run, run_log
 from shunter.model.schedule import Outcome
 from shunter.service.live.controls import Choice, Control, Slider, read_answers, what_if_panel
-from shunter.service.live.moment import Moment, Piece, bars_of, lanes_of
-from shunter.service.live.panels import Column, Fact, Line, Panel, facts, gantt, lines, node_map, table
+from shunter.service.live.moment import Moment, Piece, Size, amounts, chart
+from shunter.service.live.panels import Column, Fact, Line, Panel, facts, lines, node_map, table
 from shunter.service.live.sources import Panels
 from shunter.simulation.eta import check_scheduler, state_at
 
@@ -88,19 +88,18 @@ class LogSource:
         words = (
             "Play the days through, or stop at a time: what the policy decides then, and when those start that wait."
         )
-        gantt_lead = "Drag to move, turn the wheel to zoom, click a job to see what it asks for."
-        drawn = bars_of(run.schedule.cluster, _pieces(run.schedule))
+        gantt_lead = "Click a job to see what it asked for, and when it ran."
         return {
             "facts": facts(self.name, _figures(run.metrics), lead),
-            "gantt": gantt("The schedule", lanes_of(run.schedule.cluster), drawn, lead=gantt_lead, now_s=first_s),
+            "gantt": chart("The schedule", run.schedule.cluster, _pieces(run.schedule), (), gantt_lead, first_s),
+            "what-if": what_if_panel(
+                self.controls, "The same jobs with more or fewer nodes, more load, or another policy."
+            ),
             "replay": Panel("replay", "Play it through", replay, words, wide=True),
             "length": lines(
                 "The queue",
                 [_queue("wait", run.schedule, "wait"), _queue("run", run.schedule, "run")],
                 ("hours", "jobs"),
-            ),
-            "what-if": what_if_panel(
-                self.controls, "The same jobs with more or fewer nodes, more load, or another policy."
             ),
         }
 
@@ -229,15 +228,16 @@ def _pieces(schedule: Schedule) -> list[Piece]:
     """Returns who ran where, of those that ran to their end or were stopped for good."""
     jobs = schedule.workload.jobs
     ids, cores, users = jobs["job_id"].to_list(), jobs["cores_per_task"].to_list(), jobs["user"].to_list()
-    gpus = jobs["gpus_per_task"].to_list()
+    gpus, tasks = jobs["gpus_per_task"].to_list(), jobs["tasks"].to_list()
     latest_s = schedule.start_s if schedule.latest_start_s is None else schedule.latest_start_s
     found = []
     for row in np.flatnonzero(schedule.ended):
         state = "ended" if schedule.outcome[row] == Outcome.COMPLETED else "failed"
-        part = f"{cores[row]:g} cores a task" + (f", {gpus[row]:g} GPUs" if gpus[row] else "")
-        note = f"{part}, {users[row]}" if users[row] else part
+        asked = amounts(Size(tasks[row] * cores[row], tasks[row] * gpus[row]))
+        note = ", ".join([*asked, *([users[row]] if users[row] else [])])
         for entry in range(schedule.placement_offsets[row], schedule.placement_offsets[row + 1]):
-            node, taken = int(schedule.placement_nodes[entry]), cores[row] * int(schedule.placement_tasks[entry])
+            node, here = int(schedule.placement_nodes[entry]), int(schedule.placement_tasks[entry])
+            taken = Size(here * cores[row], here * gpus[row])
             ran = float(latest_s[row]), float(schedule.end_s[row])
             found.append(Piece(node, taken, *ran, state, str(ids[row]), note))
     return found

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from shunter.metrics.lanes import stacked
 from shunter.model.schedule import Phase
 from shunter.model.snapshot import WHOLE_GPU
-from shunter.service.live.panels import Bar, Column, Expected, Lane, NodeState, Panel, bars, table
+from shunter.service.live.panels import Bar, Column, Expected, Lane, NodeState, Panel, bars, gantt, table
 from shunter.simulation.eta import StartTimes, eta_of
 from shunter.simulation.foresight import Foresight
 from shunter.simulation.loading import loaded
@@ -33,12 +33,19 @@ MOST_FORESEEN: Final = 2000
 MOST_JOBS_OF_A_NODE: Final = 12
 
 
+class Size(NamedTuple):
+    """What a job has of a node."""
+
+    cores: float
+    gpus: float
+
+
 @dataclass(frozen=True)
 class Piece:
     """A job's part of one node, for a time."""
 
     node: int
-    cores: float
+    size: Size
     start_s: float
     end_s: float
     state: str
@@ -74,10 +81,7 @@ class Moment:
         tasks = self.rows["tasks"][row]
         cores, gpus = tasks * self.rows["cores_per_task"][row], tasks * self.rows["gpus_per_task"][row]
         user = self.rows["user"][row]
-        said = f"{cores:g} {'core' if cores == 1 else 'cores'}"
-        if gpus:
-            said += f", {gpus:g} {'GPU' if gpus == 1 else 'GPUs'}"
-        return f"{said}, {user}" if user else said
+        return ", ".join([*amounts(Size(cores, gpus)), *([user] if user else [])])
 
     def nodes(self) -> list[NodeState]:
         """Returns the nodes with what is taken of each."""
@@ -111,9 +115,10 @@ class Moment:
             asked_s = self.rows["requested_s"][row]
             end_s = max(start_s + asked_s if asked_s else 0.0, self.now_s)
             for entry in range(shot.node_offsets[row], shot.node_offsets[row + 1]):
-                cores = int(shot.tasks[entry]) * self.rows["cores_per_task"][row]
+                tasks = int(shot.tasks[entry])
+                size = Size(tasks * self.rows["cores_per_task"][row], tasks * self.rows["gpus_per_task"][row])
                 job, note = str(self.rows["job_id"][row]), self.note(row)
-                found.append(Piece(int(shot.nodes[entry]), cores, start_s, end_s, "running", job, note))
+                found.append(Piece(int(shot.nodes[entry]), size, start_s, end_s, "running", job, note))
         return found
 
     @cached_property
@@ -173,32 +178,53 @@ def _clock(now_s: float, wait_s: float) -> float | None:
     return now_s + wait_s if np.isfinite(wait_s) else None
 
 
-def lanes_of(cluster: Cluster) -> list[Lane]:
-    """Returns a lane for each node, as high as it has cores."""
-    ends = np.cumsum([node.cores for node in cluster.nodes])
-    return [Lane(node.name, float(end - node.cores), float(end)) for node, end in zip(cluster.nodes, ends, strict=True)]
+def amounts(size: Size) -> list[str]:
+    """Returns what a job asks for, in words."""
+    told = (size.cores, "core"), (size.gpus, "GPU")
+    return [f"{amount:g} {what}{'' if amount == 1 else 's'}" for amount, what in told if amount]
 
 
-def bars_of(cluster: Cluster, pieces: Sequence[Piece]) -> list[Bar]:
-    """Returns who has which cores of which node; which ones nobody records: the lowest that are free."""
-    kept = [one for one in pieces if one.end_s > one.start_s and one.cores > 0]
+def chart(title: str, cluster: Cluster, pieces: Sequence[Piece], line: Sequence[Expected], lead: str,
+          now_s: float | None = None) -> Panel:  # fmt: skip
+    """Returns a Gantt chart of a cluster: each node is as high as it has cores, or GPUs where those are what counts.
+
+    Args:
+        title: Of the panel.
+        cluster: The nodes.
+        pieces: Who ran and runs.
+        line: Those that wait.
+        lead: One sentence.
+        now_s: As `gantt` has it.
+    """
+    kept = [one for one in pieces if one.end_s > one.start_s]
+    by_gpus = 2 * sum(one.size.gpus > 0 for one in kept) > len(kept)
+    heights = [float(node.gpus) if by_gpus else node.cores for node in cluster.nodes]
+    ends = np.cumsum(heights)
+    lanes = [
+        Lane(node.name, float(end - height), float(end))
+        for node, height, end in zip(cluster.nodes, heights, ends, strict=True)
+        if height
+    ]
+    what = "GPUs" if by_gpus else "cores"
+    drawn = _bars(heights, [(one, one.size.gpus if by_gpus else one.size.cores) for one in kept])
+    return gantt(title, lanes, drawn, line, f"{lead} A node is as high as it has {what}.", now_s=now_s)
+
+
+def _bars(heights: Sequence[float], pieces: Sequence[tuple[Piece, float]]) -> list[Bar]:
+    """Returns who has which part of which node; which part nobody records: the lowest that is free."""
+    kept = [(one, amount) for one, amount in pieces if amount > 0]
     if not kept:
         return []
     rectangles, owners = stacked(
-        [round(node.cores * MILLI) for node in cluster.nodes],
-        np.array([one.node for one in kept]),
-        np.array([round(one.cores * MILLI) for one in kept]),
-        np.array([one.start_s for one in kept]),
-        np.array([one.end_s for one in kept]),
+        [round(height * MILLI) for height in heights],
+        np.array([one.node for one, _ in kept]),
+        np.array([round(amount * MILLI) for _, amount in kept]),
+        np.array([one.start_s for one, _ in kept]),
+        np.array([one.end_s for one, _ in kept]),
         np.arange(len(kept)),
     )
-    return [
-        Bar(top, bottom, start_s, end_s, kept[owner].state, kept[owner].job, kept[owner].note)
-        for (start_s, end_s, top, bottom), owner in zip(rectangles.tolist(), owners.tolist(), strict=True)
-    ]
-
-
-def wait_facts(line: Sequence[Expected], now_s: float) -> Mapping[str, float | None]:
-    """Returns how long those in line are expected to wait from now on, in the mean and at most."""
-    waits = [one.median_s - now_s for one in line if one.median_s is not None]
-    return {"mean": sum(waits) / len(waits) if waits else None, "most": max(waits, default=None)}
+    found = []
+    for (start_s, end_s, top, bottom), owner in zip(rectangles.tolist(), owners.tolist(), strict=True):
+        one = kept[owner][0]
+        found.append(Bar(top, bottom, start_s, end_s, one.state, one.job, one.note))
+    return found

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.errors import InputError
 from shunter.execution.deciding import queue_scheduler
-from shunter.execution.operating.audit import latest_audit_lines
+from shunter.execution.operating.audit import latest_audit_lines, read_input
 from shunter.execution.operating.foreseeing import latest_picture, read_status
 from shunter.model.state import State
 from shunter.service.live.controls import what_if_panel
-from shunter.service.live.moment import Moment, Piece, bars_of, lanes_of
+from shunter.service.live.moment import Moment, Piece, chart
 from shunter.service.live.panels import (
     Column,
     Fact,
@@ -20,7 +22,6 @@ from shunter.service.live.panels import (
     Panel,
     bars,
     facts,
-    gantt,
     lines,
     log,
     node_map,
@@ -34,6 +35,7 @@ from shunter.simulation.eta import check_scheduler
 
 if TYPE_CHECKING:
     from shunter.execution.operating.folder import OperationFolder
+    from shunter.execution.operating.picture import Picture
     from shunter.policies.scheduler import Scheduler
 
 TAIL_BYTES: Final = 2_000_000
@@ -42,6 +44,11 @@ MOST_LISTED: Final = 60
 MOST_PIECES: Final = 3000
 """So many of the latest runs are remembered for the chart."""
 MOST_EVENTS: Final = 60
+MOST_RECALLED: Final = 40
+"""So many earlier readings are looked at when somebody opens the page."""
+RECALL_S: Final = 2.0
+"""And no longer than this."""
+LATE_S: Final = 60.0
 DISAGREES: Final = 0.2
 """From this share of pairs on that are ordered unlike the site's, it is worth a look."""
 
@@ -97,16 +104,30 @@ class OperationSource:
             return
         if self._moment is not None and picture.snapshot.now_ms == self._moment.state.snapshot.now_ms:
             return
-        state = State(picture.workload, picture.cluster, picture.snapshot, status["site_words"])
-        self._moment = Moment(state, scheduler)
+        if self._moment is None and not self._seen:
+            self._recall(cycles[:-1], scheduler)
+        self._moment = _moment_of(picture, scheduler)
         self._remember(self._moment)
+
+    def _recall(self, cycles: Sequence[Mapping[str, Any]], scheduler: Scheduler) -> None:
+        """Looks at some earlier readings that are kept, so that there is a past from the beginning."""
+        digests = list(dict.fromkeys(line["input_sha256"] for line in cycles if line.get("input_sha256")))
+        every = max(1, len(digests) // MOST_RECALLED)
+        until = time.monotonic() + RECALL_S
+        for digest in digests[::every]:
+            if time.monotonic() > until:
+                return
+            # The oldest may have gone, or go just now.
+            with suppress(InputError):
+                picture = read_input(self._folder.inputs / f"{digest}.json.gz")
+                self._remember(_moment_of(picture, scheduler))
 
     def _remember(self, moment: Moment) -> None:
         """Remembers who runs; whoever ran before and does not any more has ended since."""
         running = {(one.job, one.node, one.start_s): one for one in moment.pieces()}
         for key, piece in self._seen.items():
             if piece.state == "running" and key not in running:
-                ended = Piece(piece.node, piece.cores, piece.start_s, moment.now_s, "ended", piece.job, piece.note)
+                ended = Piece(piece.node, piece.size, piece.start_s, moment.now_s, "ended", piece.job, piece.note)
                 self._seen[key] = ended
         self._seen.update(running)
         while len(self._seen) > MOST_PIECES:
@@ -123,7 +144,7 @@ class OperationSource:
         lead = "Below the line those that wait, with the interval in which the site's own policy would start each."
         return {
             "nodes": node_map("Nodes", nodes),
-            "gantt": gantt("Past, now and next", lanes_of(cluster), bars_of(cluster, known), moment.line(order), lead),
+            "gantt": chart("Past, now and next", cluster, known, moment.line(order), lead),
             "what-if": what_if_panel(
                 self._offer(moment).controls, "Those that wait now, with more nodes or under another policy."
             ),
@@ -138,12 +159,15 @@ class OperationSource:
     def _facts(self, status: Mapping[str, Any]) -> Panel:
         process = self._folder.process()
         is_up, stood_in, share = bool(status["up"]), status["fallbacks"], status.get("disagreement") or 0.0
+        read_s = status.get("read_s")
+        # The reader may be slow; nobody should take an old picture for a new one.
+        is_late = read_s is None or time.time() - read_s > max(LATE_S, 3 * status.get("period_seconds", 0.0))
         mode = "switched off" if status["is_switched_off"] else f"allowed: {status['allowed_mode']}"
         changed = f"{status['changes']:,} made, {status['undone']:,} undone"
         said: list[tuple[str, Any, str, str, bool]] = [
             ("Scheduler", status["scheduler"], "text", "answers" if is_up else "does not answer", not is_up),
             ("Process", process or "none works here", "text", "", process is None),
-            ("Latest reading", status.get("read_s"), "since", "", False),
+            ("Latest reading", read_s, "since", "", is_late),
             ("Mode", status["mode_word"], "text", mode, False),
             ("Policy", status["policy"], "text", status["policy_sha256"][:12], False),
             ("May start", status.get("candidates", 0), "number", "", False),
@@ -158,6 +182,11 @@ class OperationSource:
             Fact(label, value, format, note, "bad" if is_bad else "") for label, value, format, note, is_bad in said
         ]
         return facts("Now", found)
+
+
+def _moment_of(picture: Picture, scheduler: Scheduler) -> Moment:
+    words = scheduler.settings.words()
+    return Moment(State(picture.workload, picture.cluster, picture.snapshot, words), scheduler)
 
 
 def _decision(cycles: Sequence[Mapping[str, Any]], moment: Moment | None) -> Panel:

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 KINDS: Final = ("facts", "bars", "table", "lines", "gantt", "nodes", "log", "replay", "what-if")
 """Each has a module of its own among the scripts of the page."""
-FORMATS: Final = ("text", "number", "share", "seconds", "clock", "since")
-"""How a value is shown; ``clock`` and ``since`` are seconds since 1970."""
+FORMATS: Final = ("text", "number", "share", "seconds", "clock", "since", "report")
+"""How a value is shown; ``clock`` and ``since`` are seconds since 1970, ``report`` is an address."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from shunter.execution.local.foreseeing import QueueEta, eta_of_queue
 from shunter.execution.local.history import read_rows
 from shunter.execution.local.journal import shown_decision
 from shunter.service.live.controls import what_if_panel
+from shunter.service.live.moment import MOST_FORESEEN
 from shunter.service.live.panels import (
     Bar,
     Column,
@@ -47,10 +48,15 @@ MOST_ENDED: Final = 100
 MOST_ATTEMPTS: Final = 2000
 """So many of the latest runs are drawn."""
 MOST_EVENTS: Final = 60
+SILENT: Final = "silent"
+"""In place of a status: why there is none, though a daemon runs."""
 MOST_DECISIONS: Final = 200
 _ACTIVE: Final = """
     SELECT id, name, command, cores, gpus, memory_mb, time_s, priority, state, submit_s, start_s FROM jobs
     WHERE state IN ('queued', 'held', 'running') ORDER BY state = 'running' DESC, priority DESC, id LIMIT ?
+"""
+_COUNTS: Final = """
+    SELECT state, count(*) AS jobs FROM jobs WHERE state IN ('queued', 'held', 'running') GROUP BY state
 """
 _ENDED: Final = """
     SELECT id, name, command, state, submit_s, start_s, end_s, code, cause FROM jobs
@@ -80,23 +86,24 @@ class QueueSource:
         """Returns what the queue does."""
         now_s = time.time()
         jobs = self._rows(_ACTIVE, MOST_ACTIVE)
+        counts = Counter({row["state"]: row["jobs"] for row in read_rows(self._folder, _COUNTS)})
         attempts = self._rows(_ATTEMPTS, MOST_ATTEMPTS)
         decisions = [
             shown_decision(row)
             for row in self._rows("SELECT * FROM decisions ORDER BY id DESC LIMIT ?", MOST_DECISIONS)
         ]
-        status = self._status()
-        reasons = self._reasons() if status else {}
-        found = self._foreseen.value(tuple((row["id"], row["state"]) for row in jobs), now_s)
+        status, reasons = self._told()
+        is_long = counts["queued"] > MOST_FORESEEN
+        found = None if is_long else self._foreseen.value(tuple((row["id"], row["state"]) for row in jobs), now_s)
         cores, gpus = self._size(status, attempts)
         line = self._line(jobs, decisions, found)
         return {
-            "facts": self._facts(status, jobs, found),
-            "reasons": _reason_bars(jobs, reasons),
+            "facts": self._facts(status, counts, found),
+            "reasons": _reason_bars(jobs, reasons, counts),
             "nodes": self._machine(attempts, cores, gpus),
             "gantt": _gantt(attempts, cores, line, now_s),
             "what-if": self._what_if(found, cores),
-            "jobs": _job_table(jobs, reasons, line),
+            "jobs": _job_table(jobs, reasons, line, counts),
             "decision": _decision_table(decisions, reasons),
             "length": _length(decisions),
             "log": self._log(),
@@ -115,20 +122,18 @@ class QueueSource:
     def _rows(self, query: str, most: int) -> list[sqlite3.Row]:
         return read_rows(self._folder, query, (most,))
 
-    def _status(self) -> dict[str, Any]:
-        """Returns what the daemon tells of itself; nothing if none runs."""
+    def _told(self) -> tuple[dict[str, Any], dict[int, str]]:
+        """Returns what the daemon tells of itself, and why jobs wait; nothing if none runs or it does not answer."""
         connection = self._folder.connect()
         if connection is None:
-            return {}
+            return {}, {}
         connection.close()
         try:
-            return ask(self._folder, "status")
-        except InputError:
-            return {}
-
-    def _reasons(self) -> dict[int, str]:
-        told = ask(self._folder, "list", states=["queued", "held"], most=MOST_ACTIVE)
-        return {job["id"]: job["waits_because"] or "" for job in told["jobs"]}
+            status = ask(self._folder, "status", _give_up)
+            told = ask(self._folder, "list", _give_up, states=["queued", "held"], most=MOST_ACTIVE)
+        except InputError as error:
+            return {SILENT: str(error)}, {}
+        return status, {job["id"]: job["waits_because"] or "" for job in told["jobs"]}
 
     def _foresee(self) -> QueueEta | None:
         try:
@@ -146,9 +151,10 @@ class QueueSource:
 
     # ---- what is shown ----
 
-    def _facts(self, status: Mapping[str, Any], jobs: Sequence[sqlite3.Row], found: QueueEta | None) -> Panel:
-        counts = Counter(row["state"] for row in jobs)
-        if not status:
+    def _facts(self, status: Mapping[str, Any], counts: Counter[str], found: QueueEta | None) -> Panel:
+        if SILENT in status:
+            said = [Fact("Daemon", "does not answer", note=status[SILENT], tone="bad")]
+        elif not status:
             how = f"start it with: shunter queue start{self._folder.option}"
             said = [Fact("Daemon", "not running", note=how, tone="bad")]
         else:
@@ -169,6 +175,8 @@ class QueueSource:
         said += [Fact("Run", counts["running"], "number"), Fact("Wait", counts["queued"], "number")]
         if counts["held"]:
             said.append(Fact("Held", counts["held"], "number"))
+        if counts["queued"] > MOST_FORESEEN:
+            said.append(Fact("Starts", "not foreseen", note=f"more than {MOST_FORESEEN:,} wait"))
         if found is not None and found.left_out:
             said.append(Fact("Not foreseen", found.left_out, "number", note="held, or behind another job"))
         return facts("Now", said)
@@ -221,7 +229,7 @@ class QueueSource:
             rows.append(
                 [str(row["id"]), _what(row), f"{row['state']}{', ' if how else ''}{how}", waited_s, ran_s, row["end_s"]]
             )
-        return table("Jobs that are over", columns, rows, "The latest first.")
+        return table("Jobs that are over", columns, rows, "Those submitted last come first.")
 
     def _log(self) -> Panel:
         rows = self._rows("SELECT time_s, job, what FROM events ORDER BY id DESC LIMIT ?", MOST_EVENTS)
@@ -239,19 +247,26 @@ class QueueSource:
         return Offer(self._policies, round(4 * found.eta.state.cluster.total_cores), "cores")
 
 
+def _give_up(text: str) -> None:
+    """Waits no longer for a daemon that is silent."""
+    raise InputError(text)
+
+
 def _what(row: sqlite3.Row) -> str:
     """Returns what a job is, in a few words."""
     return str(row["name"] or " ".join(json.loads(row["command"])))[:120]
 
 
-def _reason_bars(jobs: Sequence[sqlite3.Row], reasons: Mapping[int, str]) -> Panel:
-    counts = Counter(
+def _reason_bars(jobs: Sequence[sqlite3.Row], reasons: Mapping[int, str], counts: Counter[str]) -> Panel:
+    waiting = [row for row in jobs if row["state"] != "running"]
+    found = Counter(
         # Reasons are counted by what they are, not by the job that they are about.
         _NUMBERS.sub("…", reasons.get(row["id"]) or row["state"])
-        for row in jobs
-        if row["state"] != "running"
+        for row in waiting
     )
-    return bars("Why jobs wait", counts, "jobs", "Each job that waits, by what keeps it from starting.")
+    left_out = counts["queued"] + counts["held"] - len(waiting)
+    of_all = f" Of the first {len(waiting):,}; {left_out:,} more wait." if left_out > 0 else ""
+    return bars("Why jobs wait", found, "jobs", f"Each job that waits, by what keeps it from starting.{of_all}")
 
 
 def _gantt(attempts: Sequence[sqlite3.Row], cores: int, line: Sequence[Expected], now_s: float) -> Panel:
@@ -271,7 +286,9 @@ def _gantt(attempts: Sequence[sqlite3.Row], cores: int, line: Sequence[Expected]
     return gantt("Past, now and next", lanes, drawn, line[:40], lead)
 
 
-def _job_table(jobs: Sequence[sqlite3.Row], reasons: Mapping[int, str], line: Sequence[Expected]) -> Panel:
+def _job_table(
+    jobs: Sequence[sqlite3.Row], reasons: Mapping[int, str], line: Sequence[Expected], counts: Counter[str]
+) -> Panel:
     columns = [Column("Job"), Column("What"), Column("State"), Column("Cores", "number"), Column("Priority", "number"),
                Column("Submitted", "since"), Column("Started", "since"), Column("Expected start", "clock"),
                Column("Why it waits")]  # fmt: skip
@@ -281,7 +298,8 @@ def _job_table(jobs: Sequence[sqlite3.Row], reasons: Mapping[int, str], line: Se
         asked = [str(row["id"]), _what(row), row["state"], row["cores"], row["priority"], row["submit_s"]]
         start_s = row["start_s"] if row["state"] == "running" else None
         rows.append([*asked, start_s, expected.get(str(row["id"])), reasons.get(row["id"], "")])
-    return table("Jobs", columns, rows, "Those that run and those that wait.")
+    more = max(0, counts.total() - len(rows))
+    return table("Jobs", columns, rows, "Those that run and those that wait.", more=more)
 
 
 def _decision_table(decisions: Sequence[Mapping[str, Any]], reasons: Mapping[int, str]) -> Panel:

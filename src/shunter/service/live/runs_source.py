@@ -6,23 +6,24 @@ import csv
 import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+from shunter.advice.kept import STAGES, read_stages
+from shunter.agents.training.curves import SEED_FOLDER
 from shunter.agents.training.progress_log import CSV_FILE
 from shunter.comparison.rows import COMPARISON
+from shunter.errors import ShunterError
 from shunter.execution.operating.folder import OperationFolder
-from shunter.metrics.labels import brief_seconds
-from shunter.metrics.run_folder import CALIBRATION, METRICS, SCHEDULE
+from shunter.metrics.labels import brief_seconds, counted
+from shunter.metrics.run_folder import CALIBRATION, METRICS
 from shunter.service.live.panels import Column, Fact, facts, table
 from shunter.service.live.sources import Panels, no_questions
-from shunter.studies.seeds import SEEDS_FILE
-from shunter.studies.study import STUDY_FILE
 
 REPORT: Final = "report.html"
-REPORTS: Final = "/live/reports"
-"""Where the page finds reports."""
+ADVICE, OPERATION = "an advice", "an operation"
 MOST_RUNS: Final = 300
 MOST_FOLDERS: Final = 5000
 """So many folders are looked at, at most."""
@@ -72,7 +73,7 @@ class RunsSource:
         for one in found:
             counts[one.kind] = counts.get(one.kind, 0) + 1
         said = [Fact(kind, count, "number") for kind, count in sorted(counts.items())]
-        lead = "Make a report of a run with: shunter report RUN --out RUN/report.html"
+        lead = f"Make a report of a run with: shunter report {self._folder.name}/RUN"
         return {
             "facts": facts(f"Runs in {self._folder.name}", said or [Fact("Runs", 0, "number")]),
             "runs": table("Runs", columns, rows, lead, more=len(found) - len(shown)),
@@ -87,21 +88,19 @@ class RunsSource:
         return self._reports.get(name)
 
     def _address(self, name: str) -> str:
-        return f"{REPORTS}/{quote(self.name, safe='')}/{quote(name, safe='')}"
+        """Returns where the page finds a report, from its place on."""
+        return f"reports/{quote(self.name, safe='')}/{quote(name, safe='')}"
 
     def _found(self) -> list[Found]:
         found, known = [], {}
         for path in _folders(self._folder):
-            for kind, (file, words_of) in KINDS.items():
-                try:
-                    changed_s = (path / file).stat().st_mtime
-                except OSError:
-                    continue
-                key = (path / file, changed_s)
-                known[key] = self._known.get(key) or _words(words_of, path)
-                name = str(path.relative_to(self._folder)) if path != self._folder else path.name
-                found.append(Found(path, name, kind, changed_s, known[key]))
-                break
+            kind = _kind(path)
+            if not kind:
+                continue
+            key = (path, _changed_s(path))
+            known[key] = self._known.get(key) or _words(WORDS_OF[kind], path)
+            name = str(path.relative_to(self._folder)) if path != self._folder else path.name
+            found.append(Found(path, name, kind.removeprefix("a ").removeprefix("an "), key[1], known[key]))
         # What is gone is forgotten.
         self._known = known
         return found
@@ -119,8 +118,7 @@ def _folders(root: Path) -> Iterator[Path]:
         path, depth = left.popleft()
         seen += 1
         yield path
-        is_run = depth and any((path / file).exists() for file, _ in KINDS.values())
-        if depth == MOST_DEPTH or is_run:
+        if depth == MOST_DEPTH or (depth and _kind(path)):
             continue
         try:
             inside = sorted(path.iterdir())
@@ -131,6 +129,27 @@ def _folders(root: Path) -> Iterator[Path]:
         left += [(one, depth + 1) for one in inside if one.is_dir() and not one.is_symlink()]
 
 
+def _kind(path: Path) -> str:
+    """Returns what a folder is, as reports call it; nothing if it is none of these."""
+    # What makes reports draws figures, too, which takes long to load.
+    from shunter.report.page.folders import KINDS
+
+    if OperationFolder(path).status.is_file():
+        return OPERATION
+    if (path / f"{STAGES[-1]}.json").is_file():
+        return ADVICE
+    return next((kind.name for kind in KINDS if kind.is_one(path)), "")
+
+
+def _changed_s(path: Path) -> float:
+    """Returns when a file of a run was written last. A report that was made later does not make a run newer."""
+    times = [0.0]
+    for file in path.iterdir():
+        with suppress(OSError):
+            times += [file.stat().st_mtime] if file.name != REPORT else []
+    return max(times)
+
+
 def _is_report(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
@@ -139,7 +158,7 @@ def _words(words_of: Callable[[Path], str], path: Path) -> str:
     """Returns what came of a run; of one that somebody is writing, or that is damaged, nothing."""
     try:
         return words_of(path)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (ShunterError, OSError, ValueError, LookupError, TypeError, AttributeError):
         return "not readable yet"
 
 
@@ -173,7 +192,15 @@ def _of_training(path: Path) -> str:
 
 
 def _of_seeds(path: Path) -> str:
-    return f"{len([*path.glob(f'seed-*/{CSV_FILE}')]):,} seeds"
+    return counted(len([*path.glob(f"{SEED_FOLDER}*/{CSV_FILE}")]), "seed")
+
+
+def _of_study(path: Path) -> str:
+    return counted(len([*path.rglob(CSV_FILE)]), "training")
+
+
+def _of_advice(path: Path) -> str:
+    return str(read_stages(path)[STAGES[-1]]["headline"])
 
 
 def _of_operation(path: Path) -> str:
@@ -181,13 +208,14 @@ def _of_operation(path: Path) -> str:
     return f"{told['policy']} beside {told['scheduler']}, {told['decisions']:,} decisions, mode {told['mode_word']}"
 
 
-KINDS: Final[Mapping[str, tuple[str, Callable[[Path], str]]]] = {
-    "simulation": (SCHEDULE, _of_simulation),
-    "comparison": (f"{COMPARISON}.csv", _of_comparison),
-    "calibration": (CALIBRATION, _of_calibration),
-    "training": (CSV_FILE, _of_training),
-    "training, several seeds": (SEEDS_FILE, _of_seeds),
-    "study": (STUDY_FILE, lambda path: f"{len([*path.glob('*/')]):,} folders"),
-    "operation": ("status.json", _of_operation),
+WORDS_OF: Final[Mapping[str, Callable[[Path], str]]] = {
+    "a run": _of_simulation,
+    "a comparison": _of_comparison,
+    "a calibration": _of_calibration,
+    "a training": _of_training,
+    "a training with several seeds": _of_seeds,
+    "a study": _of_study,
+    ADVICE: _of_advice,
+    OPERATION: _of_operation,
 }
-"""By kind: the file that says that it is one, and what makes a few words of the folder."""
+"""What makes a few words of a folder, by what reports call it."""

@@ -125,4 +125,4 @@ function enter() {
 await enterByLink();
 if ((await isIn()) === false) locked(); else enter();
 // Somebody pastes the link of a service that was started again into a page that is open.
-addEventListener("hashchange", async () => { await enterByLink(); enter(); });
+addEventListener("hashchange", async () => { if (await enterByLink()) enter(); });

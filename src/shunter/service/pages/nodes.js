@@ -22,6 +22,7 @@ export class Nodes {
   update({ nodes, scattered }) {
     this.nodes = nodes;
     const parts = [["cores", scattered.cores], ["whole GPUs", scattered.gpus]].filter(([, part]) => part !== null);
+    this.scattered.hidden = nodes.length < 2;
     this.scattered.textContent = parts.length
       ? `${parts.map(([what, part]) => `${share(part)} of the free ${what}`).join(" and ")} stand on partly used nodes.`
       : "Nothing is free.";
@@ -34,7 +35,9 @@ export class Nodes {
   #cell(node, place) {
     const cell = h("div", { class: `node${node.is_down ? " down" : ""}`, "data-node": place, title: words(node) });
     const fill = h("span", { class: "fill" });
-    fill.style.height = `${node.cores ? Math.min(100, (100 * node.used_cores) / node.cores) : 0}%`;
+    // Jobs of some clusters ask for GPUs and no cores.
+    const part = Math.max(node.cores ? node.used_cores / node.cores : 0, node.used_cores === 0 && node.gpus ? total(node) / node.gpus : 0);
+    fill.style.height = `${Math.min(100, 100 * part)}%`;
     cell.append(fill);
     if (node.gpus_used.length) {
       cell.append(h("span", { class: "gpus" }, ...node.gpus_used.map((part) => h("i", { class: part >= 0.999 ? "full" : part > 0 ? "part" : null }))));

@@ -1,5 +1,5 @@
 // The stream of events. The browser connects again by itself; where it gives up, this does.
-import { isIn } from "./session.js";
+import { address, isIn } from "./session.js";
 
 const SILENCE_MS = 30000;
 const AGAIN_MS = 2000;
@@ -23,7 +23,7 @@ export class Stream {
     this.close();
     this.told.state("connecting");
     this.lastMs = Date.now();
-    this.events = new EventSource("/live/events");
+    this.events = new EventSource(address("events"));
     this.events.addEventListener("hello", (event) => this.#take(event, (content) => this.told.hello(content)));
     this.events.addEventListener("panel", (event) => this.#take(event, (content) => this.told.panel(content)));
     this.events.addEventListener("clock", (event) => this.#take(event, (content) => this.told.clock(content.now_s)));

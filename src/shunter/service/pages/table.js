@@ -14,9 +14,10 @@ export class Table {
     this.unfold.addEventListener("click", () => { this.isWhole = !this.isWhole; this.#rows(); });
     this.found = h("span", { class: "quiet", role: "status" });
     this.tools = h("div", { class: "tools" }, this.search, this.found);
-    this.head = h("tr");
-    this.rows = h("tbody");
-    const place = h("div", { class: "table", tabindex: "0", role: "region", "aria-label": title }, h("table", {}, h("thead", {}, this.head), this.rows));
+    // Where the window is narrow, rows are laid out as cards; by their roles they stay a table.
+    this.head = h("tr", { role: "row" });
+    this.rows = h("tbody", { role: "rowgroup" });
+    const place = h("div", { class: "table", tabindex: "0", role: "region", "aria-label": title }, h("table", { role: "table" }, h("thead", { role: "rowgroup" }, this.head), this.rows));
     body.append(this.tools, place, this.unfold);
     this.isWhole = false;
     this.by = null;
@@ -31,7 +32,7 @@ export class Table {
       this.names = names;
       this.by = null;
       this.head.replaceChildren(...content.columns.map((column, place) => h(
-        "th", { scope: "col", class: IS_NUMBER.has(column.format) ? "right" : null },
+        "th", { scope: "col", role: "columnheader", class: IS_NUMBER.has(column.format) ? "right" : null },
         h("button", { type: "button", onclick: () => this.#sort(place) }, column.name),
       )));
     }
@@ -54,8 +55,8 @@ export class Table {
     if (this.by !== null) kept.sort((one, other) => compare(one[this.by], other[this.by]) * (this.isDown ? -1 : 1));
     const count = kept.length;
     if (!this.isWhole) kept = kept.slice(0, SHORT);
-    this.rows.replaceChildren(...kept.map((row) => h("tr", {}, ...row.map((cell, place) => h(
-      "td", { class: IS_NUMBER.has(cell?.format ?? columns[place].format) ? "right" : words(cell, columns[place].format).length > LONG ? "long" : null }, shown(cell, columns[place].format),
+    this.rows.replaceChildren(...kept.map((row) => h("tr", { role: "row" }, ...row.map((cell, place) => h(
+      "td", { role: "cell", class: classOf(cell, columns[place].format), "data-label": columns[place].name }, shown(cell, columns[place].format),
     )))));
     if (!count) this.rows.append(h("tr", {}, h("td", { class: "quiet", colspan: columns.length }, rows.length ? "No row has this." : "There are none.")));
     this.tools.hidden = rows.length < SEARCHED_FROM;
@@ -65,6 +66,12 @@ export class Table {
     this.unfold.setAttribute("aria-expanded", String(this.isWhole));
     if (more) this.rows.append(h("tr", {}, h("td", { class: "quiet", colspan: columns.length }, `${number(more)} more are not listed.`)));
   }
+}
+
+function classOf(cell, format) {
+  if (cell === null || cell === "") return "none";
+  if (IS_NUMBER.has(cell.format ?? format)) return "right";
+  return words(cell, format).length > LONG ? "long" : null;
 }
 
 /** Returns what is seen of a cell, by which rows are searched; how long ago something was is no name of anything. */

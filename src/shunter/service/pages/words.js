@@ -1,5 +1,6 @@
 // Values in words. Times of the clock are seconds since 1970, by the clock of the service.
 import { h } from "./dom.js";
+import { address } from "./session.js";
 
 const DASH = "–";
 let ahead = 0;
@@ -63,7 +64,7 @@ export function inWords(value, format) {
 /** Returns a value as an element whose words go on with the clock where they have to. */
 export function shown(value, format = "text") {
   if (value !== null && typeof value === "object") return shown(value.value, value.format);
-  if (format === "report") return value ? h("a", { href: value, target: "_blank", rel: "noopener" }, "open") : h("span");
+  if (format === "report") return value ? h("a", { href: address(value), target: "_blank", rel: "noopener" }, "open") : h("span");
   const words = inWords(value, format);
   if (format !== "since" && format !== "clock") return h("span", {}, words);
   const element = h("time", { title: value === null ? null : clock(value, true) }, words);

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from shunter.report.page.writing import ASSETS, GANTT_SCRIPTS, STYLE
 from shunter.service.live.hub import BEAT_S, GAP_S, Hub, Viewer, event
 from shunter.service.live.panels import to_json_bytes
-from shunter.service.live.runs_source import REPORTS, RunsSource
+from shunter.service.live.runs_source import RunsSource
 from shunter.service.live.sessions import Sessions
 from shunter.service.protocol import LINGER
 from shunter.service.refusals import RefusedError
@@ -73,37 +73,40 @@ async def asset(request: Request) -> Response:
     return _file(request.path_params["name"])
 
 
-@router.get("/live/session", include_in_schema=False)
+@router.post(
+    "/live/session", summary="Trade the token for a cookie of the live page, and the place for which it counts"
+)
+async def sign_in(request: Request) -> Response:
+    """Gives a browser a cookie: its event stream cannot send the token."""
+    sessions: Sessions = request.app.state.sessions
+    answer = reply({"place": sessions.place})
+    answer.headers["set-cookie"] = sessions.header(is_secure=request.headers.get("origin", "").startswith("https:"))
+    return answer
+
+
+@router.get("/live/{place}/session", include_in_schema=False)
 async def session(request: Request) -> Response:
     """Says that whoever asks is let in: the guard has seen to that."""
     return reply({"signed_in": True})
 
 
-@router.post("/live/session", summary="Trade the token for a cookie of the live page")
-async def sign_in(request: Request) -> Response:
-    """Gives a browser a cookie: its event stream cannot send the token."""
-    sessions: Sessions = request.app.state.sessions
-    answer = reply({"signed_in": True})
-    answer.headers["set-cookie"] = sessions.header(is_secure=request.headers.get("origin", "").startswith("https:"))
-    return answer
-
-
-@router.delete("/live/session", include_in_schema=False)
+@router.delete("/live/{place}/session", include_in_schema=False)
 async def sign_out(request: Request) -> Response:
     """Takes the cookie away."""
+    sessions: Sessions = request.app.state.sessions
     answer = reply({"signed_in": False})
-    answer.headers["set-cookie"] = Sessions.goodbye()
+    answer.headers["set-cookie"] = sessions.goodbye()
     return answer
 
 
-@router.get("/live/events", summary="What the live page shows, as server-sent events")
+@router.get("/live/{place}/events", summary="What the live page shows, as server-sent events")
 async def events(request: Request) -> Response:
     """Returns a stream: which sources there are, their panels, and each panel again when it has changed."""
     hub = hub_of(request)
     return EventStream(hub, hub.enter(request.headers.get("last-event-id", "")))
 
 
-@router.post("/live/ask", summary="Ask a source of the live page: what if, or what was at a time")
+@router.post("/live/{place}/ask", summary="Ask a source of the live page: what if, or what was at a time")
 async def ask(request: Request) -> Response:
     """Returns panels. A question names what the source has offered: no text of it is a policy or a path."""
     hub, body = hub_of(request), await body_of(request)
@@ -119,7 +122,7 @@ async def ask(request: Request) -> Response:
     return Response(await service_of(request).work.run(answer), media_type=JSON)
 
 
-@router.get(REPORTS + "/{source}/{run:path}", include_in_schema=False)
+@router.get("/live/{place}/reports/{source}/{run:path}", include_in_schema=False)
 async def report(request: Request) -> Response:
     """Returns the report of a run, fenced in: it may run its own scripts, and is nobody to this service."""
     source = hub_of(request).sources.get(request.path_params["source"])
