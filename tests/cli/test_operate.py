@@ -147,6 +147,7 @@ def test_status_tells_what_was_found_out_and_eta_asks_an_operation(
         (("slurm", "--policy", "srtf"), "stops running jobs"),
         (("slurm", "--history", "no-such.log"), "no-such.log"),
         (("undo",), "there is no such folder"),
+        (("slurm", "--once", "--config", ""), "Invalid value for '--config': it is empty"),
         (("status",), "there is no such folder"),
     ],
 )

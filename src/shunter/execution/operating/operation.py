@@ -126,7 +126,7 @@ class Operation:
                     raise
                 self.tally.failed_cycles += 1
                 self._must_undo = True
-                self._tell(f"the cycle failed, everything is undone: {type(error).__name__}: {error}")
+                self._tell(f"the cycle failed, everything is undone: {self._why(error)}")
             if once:
                 self._tell_once()
                 return not self._has_failed
@@ -367,7 +367,7 @@ class Operation:
                 self._tell(f"{self._neighbor.name} was not read: {error}")
             except OSError as error:
                 # A full disk keeps nobody from undoing.
-                self._tell(f"{error.filename or self.folder.path}: cannot be written ({error.strerror})")
+                self._tell(f"not written down: {self._why(error)}")
             if time.monotonic() > until:
                 self._tell(f"not everything is undone; do it with: shunter operate undo --state {self.folder.path}")
                 return False
@@ -375,6 +375,12 @@ class Operation:
         with suppress(OSError):
             self._publish(None, is_up=False)
         return True
+
+    def _why(self, error: Exception) -> str:
+        """Returns what went wrong: a file and why, or the kind of an error that nobody has foreseen."""
+        if isinstance(error, OSError) and error.strerror:
+            return f"{error.filename or self.folder.path}: {error.strerror}"
+        return f"{type(error).__name__}: {error}"
 
     def _publish(self, site: Site | None, *, is_up: bool = True) -> None:
         """Writes the status."""
