@@ -201,3 +201,5 @@ def test_an_audit_that_is_none_is_told(shunter: Command, tmp_path: Path) -> None
     assert "is no line of an audit" in shunter("operate", "replay", audit, "--policy", "sjf").error()
     audit.write_text('{"schema": 1, "input_sha256": "00", "order": [], "chosen": {}, "policy": "sjf"}\n')
     assert "nothing of it can be decided again" in shunter("operate", "replay", audit, "--policy", "sjf").error()
+    audit.write_text('{"schema": 1, "time_s": 1.0, "candidates": []}\n')
+    assert "in none of its cycles" in shunter("operate", "replay", audit, "--policy", "sjf").error()

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from shunter.errors import InputError
+from shunter.errors import InputError, failure_text
 from shunter.execution.operating.audit import Audit
 from shunter.execution.operating.breaker import Breaker
 from shunter.execution.operating.change import Change
@@ -314,7 +314,7 @@ class Operation:
             self._judge.warm_up(picture)
         # What is wrong shows again when it counts, and is counted then.
         except Exception as error:
-            self._tell(f"policy {self._configured.now.policy}: {type(error).__name__}: {error}")
+            self._tell(f"policy {self._configured.now.policy}: {failure_text(error)}")
 
     def _act(self, site: Site, verdict: Verdict) -> tuple[list[Change], dict[int, str]]:
         if self._mode < Mode.NUDGE or not self._may_go_on() or time.time() - site.now_s > STALE_S or self._must_undo:
@@ -380,7 +380,7 @@ class Operation:
         """Returns what went wrong: a file and why, or the kind of an error that nobody has foreseen."""
         if isinstance(error, OSError) and error.strerror:
             return f"{error.filename or self.folder.path}: {error.strerror}"
-        return f"{type(error).__name__}: {error}"
+        return failure_text(error)
 
     def _publish(self, site: Site | None, *, is_up: bool = True) -> None:
         """Writes the status."""
