@@ -21,7 +21,7 @@ tools:
 	@cargo --version | awk '{ split($$2, version, "."); exit version[1] == 1 && version[2] < 82 }' || { echo "error: $$(cargo --version) is too old; install Rust 1.82 or later (https://rustup.rs; $(HELP))"; exit 2; }
 
 # A program, and the package that it comes in.
-SERVICES := valgrind:valgrind parallel:parallel tsp:task-spooler stress-ng:stress-ng slurmctld:slurm-wlm munged:munge
+SERVICES := valgrind:valgrind parallel:parallel tsp:task-spooler stress-ng:stress-ng slurmctld:slurm-wlm munged:munge chromium:chromium
 services: ## Install the system packages that some tests and benchmarks need (root, Debian); without them those tests skip
 	@command -v apt-get >/dev/null || { echo "error: 'make services' needs apt-get (Debian, Ubuntu); install by hand: $(SERVICES)"; exit 2; }
 	@test "$$(id -u)" = 0 || { echo "error: 'make services' installs system packages: run it as root (sudo make services)"; exit 2; }
@@ -40,7 +40,7 @@ $(VENV)/.installed: $(VENV)/.requirements core/Cargo.toml core/cbindgen.toml $(s
 
 install: $(VENV)/.installed ## Make .venv, build the core, install Shunter in it (editable)
 
-demo: install ## Tune and train on an embedded workload, and hold both against the classics; with pictures (2 minutes)
+demo: install ## From an embedded log to a decision: compare, tune, train, choose, judge; with a page (2 minutes)
 	$(BIN)/python examples/demo.py
 
 test: lint rust-test python-test ## Run all checks and tests: Rust and Python, lint and types

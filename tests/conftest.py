@@ -6,6 +6,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from shunter.comparison import combinations
+from tests.browser import chromium as chromium
+from tests.browser import open_page as open_page
 
 # A landing must not depend on luck, so the ordinary run draws the same examples every time; `make soak` draws new ones.
 PATIENT = [HealthCheck.too_slow, HealthCheck.differing_executors]

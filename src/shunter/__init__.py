@@ -9,6 +9,7 @@ import shunter.simulation.learned as _learned
 
 if TYPE_CHECKING:
     __version__: str
+    from shunter.advice.advise import advise
     from shunter.agents.learned_policy import load_policy
     from shunter.agents.training.train import train
     from shunter.comparison.contest import compare
@@ -42,6 +43,7 @@ __all__ = [
     "ShunterError",
     "Workload",
     "__version__",
+    "advise",
     "calibrate",
     "compare",
     "compute_metrics",
@@ -69,6 +71,7 @@ _HOMES = {
     "Schedule": "model.schedule",
     "ShunterError": "errors",
     "Workload": "model.workload",
+    "advise": "advice.advise",
     "calibrate": "metrics.calibration_report",
     "compare": "comparison.contest",
     "compute_metrics": "metrics.table",

@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
@@ -16,6 +16,7 @@ from typing import Any
 from shunter.service.app import create_app
 from shunter.service.guard import LOOPBACK_NAMES, Door
 from shunter.service.limits import Limits
+from shunter.service.live.hub import Hub
 from shunter.service.running import Address, server_of
 from shunter.service.service import Loaded, Service
 
@@ -73,6 +74,9 @@ class Talk:
     where: Path | int
     service: Service
     token: bytes | None = None
+    hub: Hub = field(default_factory=Hub)
+    stop: Callable[[], None] = lambda: None
+    """Has the service end, and waits for that."""
 
     def ask(self, method: str, path: str, content: Any = None, **headers: str) -> Reply:  # noqa: ANN401 - any JSON
         """Sends one request; bytes go as they are, anything else as JSON."""
@@ -129,23 +133,30 @@ def serving(
     token: bytes | None = None,
     hosts: tuple[str, ...] = LOOPBACK_NAMES,
     logs_requests: bool = False,
+    hub: Hub | None = None,
+    port: int = 0,
 ) -> Iterator[Talk]:
     """Yields a client of a service that runs meanwhile: on a Unix socket, or on a free port."""
     # Tests decide on a busy machine: nobody is late unless that is what is tested.
     limits = limits or Limits(deadline_s=30.0)
     service = Service(loaded or Loaded({"sjf": {"policy": "sjf"}, "fcfs": {"policy": "fcfs"}}), limits)
-    opened = Address(socket_path).open()
-    server = server_of(create_app(service, Door(hosts, token, logs_requests)), limits)
+    opened = Address(socket_path, port=port).open()
+    hub = hub or Hub()
+    server = server_of(create_app(service, Door(hosts, token, logs_requests), hub), limits)
     thread = threading.Thread(target=lambda: server.run(sockets=[opened]), daemon=True)
     thread.start()
     end = time.monotonic() + SLOW_S
     while not server.started:
         assert time.monotonic() < end, "the service does not start"
         time.sleep(0.01)
-    try:
-        yield Talk(socket_path or opened.getsockname()[1], service, token)
-    finally:
+
+    def stop() -> None:
         server.should_exit = True
         thread.join(SLOW_S)
+
+    try:
+        yield Talk(socket_path or opened.getsockname()[1], service, token, hub, stop)
+    finally:
+        stop()
         opened.close()
         assert not thread.is_alive(), "the service does not end"

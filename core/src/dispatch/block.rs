@@ -26,13 +26,9 @@ pub(super) struct Block {
     lanes: usize,
 }
 
-/// The starts that are asked about.
+/// What is asked of starts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Starts<'a> {
-    /// The earliest start.
-    pub(super) from_ms: i64,
-    /// All starts are before this.
-    pub(super) before_ms: i64,
+pub(super) struct Terms<'a> {
     /// How long the job holds its nodes.
     pub(super) span_ms: i64,
     /// Only the first lanes are asked about.
@@ -43,6 +39,16 @@ pub(super) struct Starts<'a> {
     /// From when on the job itself holds something by its reservation, longer than any of its spans last, and how much of each
     /// lane: that is free for it.
     pub(super) own: Option<(i64, &'a [i64])>,
+}
+
+/// How far a walk through starts has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Walk {
+    /// The next start.
+    pub(super) start_ms: i64,
+    /// The row that holds then, and the first one behind its span that was seen.
+    first: usize,
+    next: usize,
 }
 
 impl Block {
@@ -154,101 +160,121 @@ impl Block {
     pub(super) fn least_in(&self, from_ms: i64, until_ms: i64, least: &mut [i64]) {
         let first = self.row_at(from_ms);
         let end = self.instants.partition_point(|&instant_ms| instant_ms < until_ms).max(first + 1);
-        self.least_of(first..end, least, None);
+        least.copy_from_slice(&self.row(first)[..least.len()]);
+        (first + 1..end).for_each(|row| self.lower_to(row, least, None));
     }
 
-    /// The same, unless none of the first lanes has so much even at the beginning: then it is what is free there.
-    pub(super) fn least_where_room(
+    /// The same, and whether any of the first lanes has so much throughout. If not, what is left there does not say how much.
+    pub(super) fn has_room_in(
         &self,
         (from_ms, until_ms): (i64, i64),
         width: usize,
         asked: i64,
         least: &mut [i64],
-    ) {
+    ) -> bool {
         let first = self.row_at(from_ms);
-        if self.is_full(first, width, asked) {
-            return least.copy_from_slice(&self.row(first)[..least.len()]);
-        }
-        self.least_in(from_ms, until_ms, least);
+        let end = self.instants.partition_point(|&instant_ms| instant_ms < until_ms).max(first + 1);
+        self.first_full(first..end, asked, width, least, None).is_none()
     }
 
+    /// Lowers amounts to those of a row.
     #[inline]
-    fn least_of(&self, rows: Range<usize>, least: &mut [i64], own: Option<(i64, &[i64])>) {
-        least.copy_from_slice(&self.row(rows.start)[..least.len()]);
-        for row in rows.start + 1..rows.end {
-            let amounts = &self.row(row)[..least.len()];
-            match own {
-                // No start is as late as what the job itself takes: that lies behind the first row.
-                Some((own_ms, own)) if own_ms <= self.instants[row] => {
-                    least
-                        .iter_mut()
-                        .zip(amounts.iter().zip(own))
-                        .for_each(|(least, (&here, own))| *least = (*least).min(here + own));
-                }
-                _ => least.iter_mut().zip(amounts).for_each(|(least, &here)| *least = (*least).min(here)),
+    fn lower_to(&self, row: usize, least: &mut [i64], own: Option<(i64, &[i64])>) {
+        let amounts = &self.row(row)[..least.len()];
+        match own {
+            // No start is as late as what the job itself takes: that lies behind the first row.
+            Some((own_ms, own)) if own_ms <= self.instants[row] => {
+                least
+                    .iter_mut()
+                    .zip(amounts.iter().zip(own))
+                    .for_each(|(least, (&here, own))| *least = (*least).min(here + own));
             }
+            _ => least.iter_mut().zip(amounts).for_each(|(least, &here)| *least = (*least).min(here)),
         }
     }
 
-    /// Whether none of the first lanes has so much.
-    fn is_full(&self, row: usize, width: usize, asked: i64) -> bool {
-        !self.row(row)[..width].iter().any(|&amount| amount >= asked)
-    }
-
-    /// Goes through the starts at which some node may have room: from one on, and until before another, each finds the same
-    /// least amounts throughout its span. `visit` is told these; it ends the walk with true. `least` is scratch space.
-    pub(super) fn visit_starts(
+    /// The first row by which none of the first lanes has had so much throughout; none: some lane has. Then the least of each lane
+    /// is left in `least`.
+    #[inline]
+    fn first_full(
         &self,
-        starts: &Starts,
-        least: &mut Vec<i64>,
-        mut visit: impl FnMut(i64, i64, &[i64]) -> bool,
-    ) {
-        let Starts { from_ms, before_ms, span_ms, lanes, width, asked, own } = *starts;
-        if from_ms >= before_ms {
-            return;
+        rows: Range<usize>,
+        asked: i64,
+        width: usize,
+        least: &mut [i64],
+        own: Option<(i64, &[i64])>,
+    ) -> Option<usize> {
+        least.copy_from_slice(&self.row(rows.start)[..least.len()]);
+        let is_full = |least: &[i64]| !least[..width].iter().any(|&amount| amount >= asked);
+        if is_full(least) {
+            return Some(rows.start);
         }
-        least.resize(lanes, 0);
-        let (mut start_ms, mut first) = (from_ms, self.row_at(from_ms));
-        let mut next = first + 1;
-        loop {
-            while next < self.instants.len() && self.instants[next] < start_ms + span_ms {
-                next += 1;
-            }
-            // Mostly no node has room: then there is no need to know the least of each.
-            let is_full = self.is_full(first, width, asked);
-            if !is_full {
-                self.least_of(first..next, least, own);
-            }
-            // The least changes when the first row is over, or the next one begins within the span.
-            let enters_ms = self.instants.get(next).map_or(i64::MAX, |&instant_ms| instant_ms - span_ms + 1);
-            let over_ms = self.end_of(first);
-            let until_ms = over_ms.min(enters_ms).min(before_ms);
-            if !is_full && visit(start_ms, until_ms, least) || until_ms >= before_ms {
-                return;
-            }
-            start_ms = until_ms;
-            first += usize::from(over_ms <= start_ms);
-            next = next.max(first + 1);
-        }
+        (rows.start + 1..rows.end).find(|&row| {
+            self.lower_to(row, least, own);
+            is_full(least)
+        })
     }
 
-    /// The first of some starts at which the first lane has throughout what is asked for.
-    pub(super) fn first_with(&self, starts: &Starts) -> Option<i64> {
-        let mut start_ms = starts.from_ms;
+    /// The last row from which on, up to the last of some rows, none of these lanes has so much throughout. They have not from the first.
+    #[inline]
+    fn last_full(&self, rows: Range<usize>, asked: i64, least: &mut [i64], own: Option<(i64, &[i64])>) -> usize {
+        least.fill(i64::MAX);
+        let is_full = |row: &usize| {
+            self.lower_to(*row, least, own);
+            !least.iter().any(|&amount| amount >= asked)
+        };
+        rows.rev().find(is_full).unwrap_or_default()
+    }
+
+    /// A walk through the starts that are asked about.
+    pub(super) fn walk(&self, from_ms: i64) -> Walk {
+        let first = self.row_at(from_ms);
+        Walk { start_ms: from_ms, first, next: first + 1 }
+    }
+
+    /// Moves a walk on to the next starts that find something else. Says whether any of the first lanes has throughout the span
+    /// of the starts before those what is asked for; then the least of each lane is left in `least`.
+    pub(super) fn step(&self, terms: &Terms, walk: &mut Walk, least: &mut Vec<i64>) -> bool {
+        let Terms { span_ms, lanes, width, asked, own } = *terms;
+        let Walk { start_ms, first, next } = walk;
+        least.resize(lanes, 0);
+        while *next < self.instants.len() && self.instants[*next] < *start_ms + span_ms {
+            *next += 1;
+        }
+        let full = self.first_full(*first..*next, asked, width, least, own);
+        *start_ms = match full {
+            // Whatever starts before the end of the row that is told finds those rows, too.
+            Some(full) => self.end_of(self.last_full(*first..full + 1, asked, &mut least[..width], own)),
+            None => {
+                // The least changes when the first row is over, or the next one begins within the span.
+                let enters_ms = self.instants.get(*next).map_or(i64::MAX, |&instant_ms| instant_ms - span_ms + 1);
+                self.end_of(*first).min(enters_ms)
+            }
+        };
+        while self.end_of(*first) <= *start_ms && *first + 1 < self.instants.len() {
+            *first += 1;
+        }
+        *next = (*next).max(*first + 1);
+        full.is_none()
+    }
+
+    /// The first start within a stretch at which the first lane has throughout what is asked for.
+    pub(super) fn first_with(&self, terms: &Terms, within: Stretch) -> Option<i64> {
+        let mut start_ms = within.from_ms;
         for row in self.row_at(start_ms)..self.instants.len() {
-            if self.instants[row].saturating_sub(starts.span_ms) >= start_ms {
+            if self.instants[row].saturating_sub(terms.span_ms) >= start_ms {
                 break;
             }
-            let own = starts.own.filter(|own| own.0 <= self.instants[row]).map_or(0, |(_, own)| own[0]);
-            if self.row(row)[0] + own < starts.asked {
+            let own = terms.own.filter(|own| own.0 <= self.instants[row]).map_or(0, |(_, own)| own[0]);
+            if self.row(row)[0] + own < terms.asked {
                 // No start up to the end of this row will do.
                 start_ms = self.end_of(row);
-                if start_ms >= starts.before_ms {
+                if start_ms >= within.until_ms {
                     return None;
                 }
             }
         }
-        (start_ms < starts.before_ms).then_some(start_ms)
+        (start_ms < within.until_ms).then_some(start_ms)
     }
 }
 
@@ -290,28 +316,24 @@ mod tests {
                 let own = vec![below(3); WIDE];
                 let (from_ms, own_ms, span_ms) = (below(LONG / 2), LONG / 2 + below(LONG / 2), 1 + below(LONG / 2));
                 let mut seen = with_own(&plain, own_ms, &own);
-                let starts = Starts {
-                    from_ms,
-                    before_ms: from_ms + 1 + below(own_ms - from_ms),
-                    span_ms,
-                    lanes: WIDE,
-                    width: WIDE,
-                    asked: 9,
-                    own: Some((own_ms, &own)),
-                };
+                let within = Stretch { from_ms, until_ms: from_ms + 1 + below(own_ms - from_ms) };
+                let terms = Terms { span_ms, lanes: WIDE, width: WIDE, asked: 9, own: Some((own_ms, &own)) };
                 let mut found: Vec<Option<Vec<i64>>> = vec![None; LONG as usize];
-                block.visit_starts(&starts, &mut Vec::new(), |from, until, row| {
-                    (from..until).for_each(|at| found[at as usize] = Some(row.to_vec()));
-                    false
-                });
-                for at in from_ms..starts.before_ms {
-                    let is_full = plain[at as usize].iter().all(|&amount| amount < 9);
-                    let expected = (!is_full).then(|| least(&seen, at, at + span_ms));
-                    assert_eq!(found[at as usize], expected, "seed {seed}, start {at}");
+                let mut walk = block.walk(from_ms);
+                while walk.start_ms < within.until_ms {
+                    let (from, mut row) = (walk.start_ms, Vec::new());
+                    if block.step(&terms, &mut walk, &mut row) {
+                        (from..walk.start_ms.min(LONG)).for_each(|at| found[at as usize] = Some(row.clone()));
+                    }
+                }
+                for at in from_ms..within.until_ms {
+                    let expected = least(&seen, at, at + span_ms);
+                    let has_room = expected.iter().any(|&amount| amount >= 9);
+                    assert_eq!(found[at as usize], has_room.then_some(expected), "seed {seed}, start {at}");
                 }
                 seen.iter_mut().for_each(|row| row.truncate(1));
                 let fits = |at: &i64| (*at..at + span_ms).all(|within| seen[within as usize][0] >= 9);
-                assert_eq!(block.first_with(&starts), (from_ms..starts.before_ms).find(fits), "seed {seed}");
+                assert_eq!(block.first_with(&terms, within), (from_ms..within.until_ms).find(fits), "seed {seed}");
             }
         }
     }

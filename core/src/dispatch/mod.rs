@@ -1,5 +1,6 @@
 //! Who may start now, when the next job does not fit: one file a family of rules.
 
+mod agenda;
 pub(crate) mod beside;
 mod block;
 pub(crate) mod by_shape;
@@ -69,7 +70,7 @@ pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
         }
         Dispatch::Reserve { depth: 0 } => standing::greedy_pass(simulation),
         Dispatch::Reserve { depth: 1 } if !keeps_promises(simulation) => standing::easy_pass(simulation),
-        Dispatch::Reserve { depth } => reserving::pass(simulation, depth, &turns::queue_turns(simulation)),
+        Dispatch::Reserve { depth } => agenda::pass(simulation, depth),
         Dispatch::Committed { .. } => {
             if let Some(job) = simulation.waiting.queue.head() {
                 committed::commit(simulation, job);

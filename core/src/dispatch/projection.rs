@@ -104,6 +104,15 @@ impl Projection {
         }
     }
 
+    /// A job is tried: all that changes until the end of the trial is changed back.
+    pub(super) fn begin_trial(&mut self) {
+        self.timelines.iter_mut().for_each(|timelines| timelines.set_trial(true));
+    }
+
+    pub(super) fn end_trial(&mut self) {
+        self.timelines.iter_mut().for_each(|timelines| timelines.set_trial(false));
+    }
+
     /// More has become free for a time than some plans know of; `freed` counts such changes.
     pub(crate) fn note_gain(&mut self, stretch: Stretch, freed: u64) {
         self.timelines.iter_mut().for_each(|timelines| timelines.note_gain(stretch, freed));
@@ -180,9 +189,7 @@ impl Projection {
         }
         let timelines = self.timelines.as_mut()?;
         let until_ms = instant_ms + simulation.setup.longest_span_ms(simulation.state(job));
-        let during = Stretch { from_ms: instant_ms, until_ms };
-        timelines.free_during(simulation, simulation.shape_of(job), during, &mut self.during);
-        simulation.place_at(&self.during, job, instant_ms)
+        timelines.place(simulation, job, Stretch { from_ms: instant_ms, until_ms }, &mut self.during)
     }
 
     /// The same step by step.
@@ -247,19 +254,20 @@ impl Projection {
 
     /// Where the placement rule puts a reservation that is not in the projection, at its time and for its longest span.
     pub(super) fn place_anew(&mut self, simulation: &Simulation, job: u32) -> Option<Placement> {
-        self.look_at_reservation(simulation, job, simulation.setup.longest_span_ms(simulation.state(job)));
+        let (reserved_ms, span_ms) = (simulation.state(job).reserved_ms(), simulation.longest_span_ms(job));
+        if let Some(timelines) = &mut self.timelines {
+            let during = Stretch { from_ms: reserved_ms, until_ms: reserved_ms + span_ms };
+            return timelines.place(simulation, job, during, &mut self.during);
+        }
+        self.look_at_reservation(simulation, job, span_ms);
         // Reservations behind it may have lost their room as well, and still stand where they were.
         self.during.raise_to_nothing(&simulation.setup.cluster);
-        simulation.place_at(&self.during, job, simulation.state(job).reserved_ms())
+        simulation.place_at(&self.during, job, reserved_ms)
     }
 
     /// Leaves in `during` what stays free from a reserved time on for so long.
     fn look_at_reservation(&mut self, simulation: &Simulation, job: u32, span_ms: i64) {
         let reserved_ms = simulation.state(job).reserved_ms();
-        if let Some(timelines) = &mut self.timelines {
-            let during = Stretch { from_ms: reserved_ms, until_ms: reserved_ms + span_ms };
-            return timelines.free_during(simulation, simulation.shape_of(job), during, &mut self.during);
-        }
         let Projection { steps, at_instant, during, walking, .. } = self;
         let next = steps.partition_point(|step| step.instant_ms <= reserved_ms);
         at_instant.copy_amounts(&simulation.machine.free);

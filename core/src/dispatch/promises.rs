@@ -1,5 +1,6 @@
 //! What has been promised: who holds reservations, who is committed, and how the last pass ended.
 
+use crate::dispatch::agenda::Agenda;
 use crate::dispatch::beside::Head;
 use crate::dispatch::projection::Projection;
 use crate::dispatch::timelines::Stretch;
@@ -49,6 +50,8 @@ pub(crate) struct Promises {
     /// any time.
     pub(crate) projection: Option<Box<Projection>>,
     pub(super) settled: Option<Settled>,
+    /// Where the queue stands still, and those who hold reservations stood first in it at the end of the last pass.
+    pub(super) agenda: Option<Agenda>,
     /// Grows whenever something in the projection becomes free earlier than it was: until then, planning a reservation
     /// again would give the same.
     pub(super) freed: u64,

@@ -20,6 +20,8 @@ pub(super) fn pass(simulation: &mut Simulation, depth: u32, order: &[Turn]) {
     let settled = settled_turns(simulation, order);
     let kept = simulation.promises.projection.take_if(|_| settled > 0);
     let projection = kept.unwrap_or_else(|| keep_good_reservations(simulation, order));
+    let first_ms = simulation.promises.settled.and_then(|settled| settled.first_ms);
+    simulation.promises.agenda = None;
     let freed = simulation.promises.freed;
     let (tried, starts) = (simulation.promises.tried.take().filter(|_| settled > 0), simulation.machine.starts());
     if simulation.is_ruled() {
@@ -28,45 +30,61 @@ pub(super) fn pass(simulation: &mut Simulation, depth: u32, order: &[Turn]) {
     }
     let mut pass = Pass { simulation, projection };
     pass.take_turns(depth, settled as u32, &order[settled..], tried.unwrap_or(0));
-    let Pass { simulation, mut projection } = pass;
-    let planned_at = |&job: &u32| simulation.states[job as usize].reservation.as_ref().map(|held| held.planned_at);
+    let Pass { simulation, projection } = pass;
     // Outside of a pass only those count that run.
     simulation.limits.begin_pass();
     let nobody_started = simulation.machine.starts() == starts;
     simulation.promises.tried =
         (nobody_started && depth == 1 && stays_tried(simulation)).then_some(simulation.clock.next_arrival);
-    let promises = &mut simulation.promises;
-    let known = promises.holders.iter().filter_map(planned_at).min().unwrap_or(promises.freed);
-    projection.forget(known, simulation.clock.now_ms);
-    promises.projection = Some(projection);
-    // Only if nothing has become free meanwhile has each been planned with all that there is.
-    promises.settled = (promises.freed == freed && !simulation.setup.config.may_decline()).then(|| Settled {
-        freed,
-        first_ms: promises.holders.iter().map(|&job| simulation.states[job as usize].reserved_ms()).min(),
-    });
+    end_pass(simulation, projection, freed, settled, first_ms.filter(|_| settled > 0));
 }
 
-/// How many turns need not be taken: if nothing has become free since all holders were planned, and no time has come, each
-/// keeps what it holds. Mostly a pass is made because one more job has come.
+/// What is known at the end of a pass that began with `Promises::freed`. The turns of so many first holders were not taken: they had
+/// been planned with all that there was, and the first of them is to start at `first_ms`.
+pub(super) fn end_pass(
+    simulation: &mut Simulation,
+    mut projection: Box<Projection>,
+    freed: u64,
+    untouched: usize,
+    first_ms: Option<i64>,
+) {
+    let Simulation { promises, states, setup, clock, .. } = simulation;
+    let held = |&job: &u32| states[job as usize].reservation.as_deref();
+    let held = promises.holders[untouched..].iter().filter_map(held);
+    let known = held.clone().map(|held| held.planned_at).chain((untouched > 0).then_some(freed)).min();
+    projection.forget(known.unwrap_or(promises.freed), clock.now_ms);
+    promises.projection = Some(projection);
+    // Only if nothing has become free meanwhile has each been planned with all that there is.
+    promises.settled = (promises.freed == freed && !setup.config.may_decline())
+        .then(|| Settled { freed, first_ms: held.map(|held| held.start_ms).chain(first_ms).min() });
+}
+
+/// How many turns need not be taken: each holder keeps what it holds. Mostly a pass is made because one more job has come.
 fn settled_turns(simulation: &Simulation, order: &[Turn]) -> usize {
     let promises = &simulation.promises;
-    let now_ms = simulation.now_ms();
     let same = |(turn, &job): (&Turn, &u32)| turn.job == job && turn.may_reserve && turn.leave_free <= 0.0;
-    let is_settled = promises.projection.is_some()
-        && !promises.disturbed
-        && !simulation.machine.has_overrun(now_ms)
-        // When hours begin, whoever is under them may lose what it holds.
-        && !simulation.setup.jobs.rules.as_ref().is_some_and(Rules::has_hours)
-        && promises.settled.is_some_and(|settled| {
-            settled.freed == promises.freed && settled.first_ms.is_some_and(|first_ms| first_ms > now_ms)
-        })
+    let first_ms = promises.settled.and_then(|settled| settled.first_ms);
+    let keep_all = first_ms.is_some_and(|first_ms| first_ms > simulation.now_ms())
+        && keeps_all(simulation)
         && order.len() >= promises.holders.len()
         && order.iter().zip(&promises.holders).all(same);
-    if is_settled {
+    if keep_all {
         promises.holders.len()
     } else {
         0
     }
+}
+
+/// Whether each holder keeps what it holds until its time comes, if its turn comes in the same order: nothing has become free
+/// since all were planned.
+pub(super) fn keeps_all(simulation: &Simulation) -> bool {
+    let promises = &simulation.promises;
+    promises.projection.is_some()
+        && !promises.disturbed
+        && !simulation.machine.has_overrun(simulation.now_ms())
+        // When hours begin, whoever is under them may lose what it holds.
+        && !simulation.setup.jobs.rules.as_ref().is_some_and(Rules::has_hours)
+        && promises.settled.is_some_and(|settled| settled.freed == promises.freed)
 }
 
 /// Whether those that could not start in a pass cannot in the next, if only others have come since. That needs an order that stands
@@ -153,7 +171,7 @@ pub(crate) fn first_delayed(simulation: &mut Simulation, job: u32) -> Option<u32
     simulation.promises.holders.retain(|&holder| holder != job);
     let mut projection = Projection::of_running(simulation);
     projection.add_reservations(simulation, &simulation.promises.holders);
-    // The rule's own test, on its own state; all that it changes is put back below.
+    // The rule's own test, on its own state.
     let (legal, _) = Pass { simulation, projection: Box::new(projection) }.try_beside(job, placement);
     simulation.promises.projection = None;
     simulation.promises.holders = holders;
@@ -162,20 +180,26 @@ pub(crate) fn first_delayed(simulation: &mut Simulation, job: u32) -> Option<u32
     legal.err()
 }
 
+/// A job that is tried holds its nodes (`sign` −1), or no longer (1).
+fn hold_for_now(simulation: &mut Simulation, job: u32, sign: i64) {
+    let state = &simulation.states[job as usize];
+    simulation.machine.free.change_for_now(simulation.setup.shape_of(state), &state.placement, sign);
+}
+
 /// What was kept for a job may be free from now on.
 fn note_gain(simulation: &Simulation, projection: &mut Projection, job: u32) {
     projection.note_gain(reserved(simulation, job), simulation.promises.freed);
 }
 
 /// A pass under way. All reservations that are held are in the projection.
-struct Pass<'a> {
-    simulation: &'a mut Simulation,
-    projection: Box<Projection>,
+pub(super) struct Pass<'a> {
+    pub(super) simulation: &'a mut Simulation,
+    pub(super) projection: Box<Projection>,
 }
 
 impl Pass<'_> {
     /// So many hold reservations already. Jobs before `tried` cannot start unless others do.
-    fn take_turns(&mut self, depth: u32, mut holding: u32, order: &[Turn], tried: u32) {
+    pub(super) fn take_turns(&mut self, depth: u32, mut holding: u32, order: &[Turn], tried: u32) {
         let starts = self.simulation.machine.starts();
         let mut filling = Filling::new(self.simulation);
         for turn in order {
@@ -285,11 +309,12 @@ impl Pass<'_> {
         }
         let Some(placement) = self.simulation.place_on(&self.simulation.machine.free, job) else { return };
         let (legal, placement) = match is_clear(self.simulation, job, &placement) {
-            true => (Ok(()), placement),
+            true => (Ok(Vec::new()), placement),
             false => self.try_beside(job, placement),
         };
         match legal {
-            Ok(()) => {
+            Ok(moved) => {
+                self.move_reservations(moved);
                 self.start(job, placement);
                 filling.forget();
             }
@@ -297,28 +322,33 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether a job may run from now on where it is placed; the error says whose reservation it would delay.
-    fn try_beside(&mut self, job: u32, placement: Placement) -> (Result<(), u32>, Placement) {
+    /// Whether a job may run from now on where it is placed, and which reservations are placed anew for it; the error says whose it
+    /// would delay. All is as it was then.
+    fn try_beside(&mut self, job: u32, placement: Placement) -> (Result<Vec<Moved>, u32>, Placement) {
         let Pass { simulation, projection } = self;
         let until_ms = simulation.now_ms() + simulation.span_on(job, &placement);
         // The job is tried: it holds its nodes while the reservations are looked at.
         simulation.states[job as usize].placement = placement;
-        simulation.machine.take(&simulation.setup, &simulation.states[job as usize]);
+        hold_for_now(simulation, job, -1);
+        projection.begin_trial();
         projection.add_run(simulation, job, until_ms);
-        let legal = self.make_room(until_ms);
+        let mut moved = Vec::new();
+        let delayed = self.make_room(until_ms, &mut moved);
+        moved.iter_mut().for_each(|one| self.swap_placement(one));
         let Pass { simulation, projection } = self;
         let run = Stretch { from_ms: simulation.now_ms(), until_ms };
         projection.remove_run(&simulation.setup, job, &simulation.states[job as usize], run);
-        simulation.machine.give(&simulation.setup, &simulation.states[job as usize]);
-        (legal, std::mem::take(&mut simulation.states[job as usize].placement))
+        projection.end_trial();
+        hold_for_now(simulation, job, 1);
+        let placement = std::mem::take(&mut simulation.states[job as usize].placement);
+        (delayed.map_or(Ok(moved), Err), placement)
     }
 
     /// Places anew, at their old times, the reservations that have lost their room to a job that runs until `until_ms`.
-    /// If one cannot be, all stay as they were, and the error says whose it is.
-    fn make_room(&mut self, until_ms: i64) -> Result<(), u32> {
+    /// Returns the first that cannot be.
+    fn make_room(&mut self, until_ms: i64, moved: &mut Vec<Moved>) -> Option<u32> {
         let Pass { simulation, projection } = self;
-        let mut moved: Vec<(u32, Placement)> = Vec::new();
-        for holder in simulation.promises.holders.clone() {
+        for &holder in &simulation.promises.holders {
             // The job has ended by then.
             if simulation.state(holder).reserved_ms() >= until_ms {
                 continue;
@@ -327,33 +357,40 @@ impl Pass<'_> {
             if !projection.has_room(simulation, holder) {
                 let Some(placement) = projection.place_anew(simulation, holder) else {
                     projection.add_reservation(simulation, holder);
-                    self.move_back(moved);
-                    return Err(holder);
+                    return Some(holder);
                 };
-                let before = std::mem::replace(&mut simulation.states[holder as usize].placement, placement);
-                moved.push((holder, before));
+                let other = std::mem::replace(&mut simulation.states[holder as usize].placement, placement);
+                moved.push(Moved { holder, other });
             }
             projection.add_reservation(simulation, holder);
         }
-        if !moved.is_empty() {
-            simulation.promises.plan_again();
-        }
-        for (holder, before) in moved {
-            let from_ms = simulation.state(holder).reserved_ms();
-            let until_ms = from_ms + simulation.span_on(holder, &before);
-            projection.note_gain(Stretch { from_ms, until_ms }, simulation.promises.freed);
-        }
-        Ok(())
+        None
     }
 
-    /// Reservations that were placed anew are put back. On other nodes they last as long as the speed there says, so each
-    /// is lifted before it is moved.
-    fn move_back(&mut self, moved: Vec<(u32, Placement)>) {
+    /// A reservation is held on the other nodes. There it lasts as long as their speed says, so it is lifted before it is moved.
+    fn swap_placement(&mut self, Moved { holder, other }: &mut Moved) {
         let Pass { simulation, projection } = self;
-        for (holder, placement) in moved {
-            projection.lift_reservation(simulation, holder);
-            simulation.states[holder as usize].placement = placement;
-            projection.add_reservation(simulation, holder);
+        projection.lift_reservation(simulation, *holder);
+        std::mem::swap(&mut simulation.states[*holder as usize].placement, other);
+        projection.add_reservation(simulation, *holder);
+    }
+
+    /// Reservations are placed anew for a job that starts beside them.
+    fn move_reservations(&mut self, moved: Vec<Moved>) {
+        if !moved.is_empty() {
+            self.simulation.promises.plan_again();
+        }
+        for mut one in moved {
+            let held = reserved(self.simulation, one.holder);
+            self.swap_placement(&mut one);
+            self.projection.note_gain(held, self.simulation.promises.freed);
         }
     }
+}
+
+/// A reservation that is placed anew.
+struct Moved {
+    holder: u32,
+    /// Where it was before, or is to be.
+    other: Placement,
 }

@@ -1,6 +1,10 @@
 //! The search for the earliest time at which a job has room on some nodes, for as long as it may take.
 
-use crate::dispatch::block::{Block, Starts};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use crate::dispatch::block::{Block, Terms, Walk};
 use crate::dispatch::group_levels::GroupLevels;
 use crate::dispatch::lanes::Lanes;
 use crate::dispatch::timelines::Stretch;
@@ -29,10 +33,21 @@ pub(super) struct Scratch {
     /// What changes in a block, and on which nodes.
     pub(super) changes: Vec<(usize, i64)>,
     pub(super) nodes: Vec<u32>,
-    /// How many tasks more or less have room from an instant on.
-    room: Vec<(i64, i64)>,
+    /// How far a search has come, block by block, and when what it found there is over.
+    walks: Vec<NodesWalk>,
+    ends: BinaryHeap<Reverse<(i64, usize)>>,
     /// What a job holds by its reservation, by block and lane; nothing where it is not looked at.
     own: Vec<i64>,
+}
+
+/// How far a search has come on the nodes of a block.
+#[derive(Clone, Debug)]
+struct NodesWalk {
+    /// Their places in the group.
+    nodes: Range<usize>,
+    walk: Walk,
+    /// How many tasks have room there up to its next start.
+    tasks: i64,
 }
 
 /// One search.
@@ -92,12 +107,11 @@ impl<'a> Search<'a> {
 
     /// The earliest start on a pool.
     fn earliest_on_pool(&mut self) -> Option<i64> {
-        let Stretch { from_ms, until_ms: before_ms } = self.within;
         let cores_milli = self.simulation.setup.cores_milli(self.simulation.state(self.job));
         let own = [cores_milli];
         let own = self.own_ms.map(|own_ms| (own_ms, &own[..]));
-        let starts = Starts { from_ms, before_ms, span_ms: self.span_ms, lanes: 1, width: 1, asked: cores_milli, own };
-        self.blocks[0].first_with(&starts)
+        let terms = Terms { span_ms: self.span_ms, lanes: 1, width: 1, asked: cores_milli, own };
+        self.blocks[0].first_with(&terms, self.within)
     }
 
     /// The earliest start on the nodes of a group: the levels say where to look.
@@ -140,16 +154,7 @@ impl<'a> Search<'a> {
     /// The first of these starts at which the nodes of a group have room.
     fn first_of(&mut self, group: &Group, starts: Stretch) -> Option<i64> {
         self.show_own(1);
-        let Stretch { mut from_ms, until_ms } = starts;
-        // Most find room at once, or soon: the time that is looked at becomes longer and longer.
-        let mut length_ms = 1;
-        let mut found = None;
-        while found.is_none() && from_ms < until_ms {
-            let starts = Stretch { from_ms, until_ms: from_ms.saturating_add(length_ms).min(until_ms) };
-            found = self.first_within(group, starts);
-            from_ms = starts.until_ms;
-            length_ms = length_ms.saturating_mul(2).max(self.span_ms);
-        }
+        let found = self.sweep(group, starts);
         self.show_own(0);
         found
     }
@@ -172,57 +177,64 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The first start at which all nodes together have room for all tasks.
-    fn first_within(&mut self, group: &Group, starts: Stretch) -> Option<i64> {
-        let Search { simulation, shape, lanes, blocks, own_ms, span_ms, room, scratch, .. } = self;
-        let Scratch { least, room: changes, own, .. } = &mut **scratch;
-        let cluster = &simulation.setup.cluster;
-        let asked = shape.asked();
-        let stride = lanes.without_devices();
-        let wanted = i64::from(shape.tasks);
-        let is_one_instant = starts.until_ms == starts.from_ms + 1;
-        changes.clear();
-        let mut most = 0;
-        for nodes in lanes.by_block(group) {
-            let number = lanes.block(nodes[0]);
-            let block = &blocks[number];
-            let starts = Starts {
-                from_ms: starts.from_ms,
-                before_ms: starts.until_ms,
-                span_ms: *span_ms,
-                lanes: lanes.asked(shape, block.lanes()),
-                width: lanes.width(),
-                asked: asked[0],
-                own: own_ms.map(|own_ms| (own_ms, &own[number * stride..][..stride])),
-            };
-            let mut most_here = 0;
-            block.visit_starts(&starts, least, |from_ms, until_ms, least| {
-                let mut tasks = 0;
-                for &node in nodes {
-                    // Most nodes have no room: that is seen at once.
-                    if least[lanes.cores(node)] >= asked[0] {
-                        tasks += i64::from(lanes.capacity(room, cluster, shape, node, least));
-                    }
-                }
-                if tasks > 0 {
-                    changes.extend([(from_ms, tasks), (until_ms, -tasks)]);
-                    most_here = most_here.max(tasks);
-                }
-                false
-            });
-            most += most_here;
-            if is_one_instant && most >= wanted {
+    /// The same. How many tasks have room is counted up block by block for the first start, and kept up from there.
+    fn sweep(&mut self, group: &Group, starts: Stretch) -> Option<i64> {
+        let wanted = i64::from(self.shape.tasks);
+        let mut room = 0;
+        self.scratch.walks.clear();
+        self.scratch.ends.clear();
+        for nodes in self.lanes.by_block(group) {
+            let walk = self.blocks[self.lanes.block(nodes[0])].walk(starts.from_ms);
+            let (walk, tasks) = self.step(nodes, walk);
+            room += tasks;
+            // Most find room at once.
+            if room >= wanted {
                 return Some(starts.from_ms);
             }
+            let Scratch { walks, ends, .. } = &mut *self.scratch;
+            let first = walks.last().map_or(0, |last: &NodesWalk| last.nodes.end);
+            ends.push(Reverse((walk.start_ms, walks.len())));
+            walks.push(NodesWalk { nodes: first..first + nodes.len(), walk, tasks });
         }
-        if most < wanted {
-            return None;
+        let mut instant_ms = starts.from_ms;
+        while let Some(&Reverse((end_ms, number))) = self.scratch.ends.peek() {
+            // All that changes at one instant changes together.
+            if end_ms > instant_ms && room >= wanted || end_ms >= starts.until_ms {
+                break;
+            }
+            instant_ms = end_ms;
+            let NodesWalk { nodes, walk, tasks: before } = self.scratch.walks[number].clone();
+            let (walk, tasks) = self.step(&group[nodes.clone()], walk);
+            room += tasks - before;
+            self.scratch.walks[number] = NodesWalk { nodes, walk, tasks };
+            if let Some(mut end) = self.scratch.ends.peek_mut() {
+                *end = Reverse((walk.start_ms, number));
+            }
         }
-        changes.sort_unstable_by_key(|&(instant_ms, _)| instant_ms);
-        let mut room = 0;
-        changes.chunk_by(|one, other| one.0 == other.0).find_map(|here| {
-            room += here.iter().map(|&(_, tasks)| tasks).sum::<i64>();
-            (room >= wanted).then_some(here[0].0)
-        })
+        (room >= wanted).then_some(instant_ms)
+    }
+
+    /// How many tasks have room on some nodes of a block from the next starts of a walk on, and the walk up to where that changes.
+    fn step(&mut self, nodes: &[u32], mut walk: Walk) -> (Walk, i64) {
+        let Search { simulation, shape, lanes, blocks, own_ms, span_ms, room, scratch, .. } = self;
+        let Scratch { least, own, .. } = &mut **scratch;
+        let cluster = &simulation.setup.cluster;
+        let (number, stride, asked) = (lanes.block(nodes[0]), lanes.without_devices(), shape.asked()[0]);
+        let block = &blocks[number];
+        let terms = Terms {
+            span_ms: *span_ms,
+            lanes: lanes.asked(shape, block.lanes()),
+            width: lanes.width(),
+            asked,
+            own: own_ms.map(|own_ms| (own_ms, &own[number * stride..][..stride])),
+        };
+        let mut tasks = 0;
+        if block.step(&terms, &mut walk, least) {
+            // Most nodes have no room: that is seen at once.
+            for &node in nodes.iter().filter(|&&node| least[lanes.cores(node)] >= asked) {
+                tasks += i64::from(lanes.capacity(room, cluster, shape, node, least));
+            }
+        }
+        (walk, tasks)
     }
 }

@@ -4,10 +4,12 @@
 use crate::dispatch::block::Block;
 use crate::dispatch::group_levels::{Changed, GroupLevels};
 use crate::dispatch::lanes::Lanes;
+use crate::dispatch::projection::reserved;
 use crate::dispatch::search::{Scratch, Search, Sought};
+use crate::model::cluster::Cluster;
 use crate::model::free::Free;
 use crate::model::job::Shape;
-use crate::place::placement::Placement;
+use crate::place::placement::{Part, Placement};
 use crate::place::rules::Rule;
 use crate::sim::job_state::JobState;
 use crate::sim::setup::Setup;
@@ -35,6 +37,8 @@ pub(super) struct Timelines {
     /// When more has become free, and `Promises::freed` then, which grows: since a version that the oldest plan knew of.
     gains: Vec<(u64, Stretch)>,
     scratch: Scratch,
+    /// What changes will be changed back before anybody seeks a time: the levels are left as they are.
+    is_trial: bool,
 }
 
 impl Timelines {
@@ -49,6 +53,7 @@ impl Timelines {
             levels: GroupLevels::new(cluster),
             gains: vec![(simulation.promises.freed, ALWAYS)],
             scratch: Scratch::default(),
+            is_trial: false,
         }
     }
 
@@ -57,7 +62,7 @@ impl Timelines {
         if stretch.from_ms >= stretch.until_ms {
             return;
         }
-        let Timelines { lanes, blocks, levels, scratch, .. } = self;
+        let Timelines { lanes, blocks, levels, scratch, is_trial, .. } = self;
         if setup.is_pool {
             return blocks[0].change(stretch, &[(0, sign * setup.cores_milli(state))], |_, _| {});
         }
@@ -65,9 +70,16 @@ impl Timelines {
         let lists = (&mut scratch.nodes, &mut scratch.changes);
         lanes.visit_changes(cluster, shape, &state.placement, sign, lists, |block, nodes, changes| {
             blocks[block].change(stretch, changes, |block, rows| {
-                levels.change(cluster, lanes, &Changed { block, rows, nodes, changes });
+                if !*is_trial {
+                    levels.change(cluster, lanes, &Changed { block, rows, nodes, changes });
+                }
             });
         });
+    }
+
+    /// Begins a trial, or ends it: until then all that changes is changed back.
+    pub(super) fn set_trial(&mut self, is_trial: bool) {
+        self.is_trial = is_trial;
     }
 
     /// More has become free for a time; `version` says since when that is known.
@@ -107,64 +119,86 @@ impl Timelines {
         Search::new(simulation, job, sought, gains, lanes, blocks, room, scratch).earliest_ms(levels)
     }
 
-    /// Leaves in `free` what stays free from an instant on for so long. For a rule that takes nodes by number, as many are
-    /// looked at as hold all tasks of this shape; what is left of the others does not matter then. Of several partitions
-    /// one must hold all tasks, so that all nodes are looked at.
-    pub(super) fn free_during(&mut self, simulation: &Simulation, shape: &Shape, during: Stretch, free: &mut Free) {
+    /// Where the placement rule puts a job that starts within a stretch, at its beginning, on what stays free throughout;
+    /// `free` is scratch space.
+    pub(super) fn place(
+        &mut self,
+        simulation: &Simulation,
+        job: u32,
+        during: Stretch,
+        free: &mut Free,
+    ) -> Option<Placement> {
         let Setup { cluster, config, .. } = &simulation.setup;
+        let shape = simulation.shape_of(job);
         free.copy_down(&simulation.machine.free);
         let has_choice = cluster.choices_for(shape).len() > 1;
-        let by_number = config.placement == Rule::FirstFit && shape.gpu_milli == 0 && !has_choice;
-        let mut missing = shape.tasks;
+        if config.placement == Rule::FirstFit && shape.gpu_milli == 0 && !has_choice {
+            return self.place_by_number(cluster, shape, during, free);
+        }
         let least = &mut self.scratch.least;
         for nodes in self.lanes.by_block(cluster.nodes_for(shape)) {
             let block = &self.blocks[self.lanes.block(nodes[0])];
             least.resize(block.lanes(), 0);
-            if by_number {
-                // What is left of nodes without room does not matter either.
-                let asked = shape.asked()[0];
-                block.least_where_room((during.from_ms, during.until_ms), self.lanes.width(), asked, least);
-            } else {
-                block.least_in(during.from_ms, during.until_ms, least);
+            block.least_in(during.from_ms, during.until_ms, least);
+            nodes.iter().for_each(|&node| self.lanes.note(free, cluster, node, least));
+        }
+        simulation.place_at(free, job, during.from_ms)
+    }
+
+    /// The same for the rule that fills nodes by number: no more of them are looked at than it takes. `free` says which are down.
+    fn place_by_number(
+        &mut self,
+        cluster: &Cluster,
+        shape: &Shape,
+        during: Stretch,
+        free: &mut Free,
+    ) -> Option<Placement> {
+        let Timelines { lanes, blocks, scratch, .. } = self;
+        let mut placement = Placement::default();
+        let mut missing = shape.tasks;
+        // A node on which more is promised than there is has room for those that do not ask for it.
+        let asked = if shape.cores_milli > 0 { shape.cores_milli } else { i64::MIN };
+        for nodes in lanes.by_block(cluster.nodes_for(shape)) {
+            let block = &blocks[lanes.block(nodes[0])];
+            scratch.least.resize(lanes.asked(shape, block.lanes()), 0);
+            let during = (during.from_ms, during.until_ms);
+            if !block.has_room_in(during, lanes.width(), asked, &mut scratch.least) {
+                continue;
             }
             for &node in nodes {
-                self.lanes.note(free, cluster, node, least);
-                if by_number {
-                    missing = missing.saturating_sub(self.lanes.capacity(free, cluster, shape, node, least));
-                    if missing == 0 {
-                        return;
-                    }
+                let tasks = lanes.capacity(free, cluster, shape, node, &scratch.least).min(missing);
+                if tasks > 0 {
+                    placement.push(Part { node, tasks });
+                    missing -= tasks;
+                }
+                if missing == 0 {
+                    return Some(placement);
                 }
             }
         }
+        None
     }
 
     /// Whether a reservation that is not in the projection has room on its own nodes.
     pub(super) fn has_room(&mut self, simulation: &Simulation, job: u32) -> bool {
-        let state = simulation.state(job);
-        let reserved_ms = state.reserved_ms();
-        let until_ms = reserved_ms + simulation.setup.span_on(state, &state.placement);
-        let held = Stretch { from_ms: reserved_ms, until_ms };
-        self.change(&simulation.setup, state, held, -1);
-        let shape = simulation.setup.shape_of(state);
-        let Timelines { lanes, blocks, scratch, .. } = self;
-        let cluster = &simulation.setup.cluster;
-        let mut shares = state.placement.shares_by_node(shape);
-        let has_room = state.placement.parts().all(|part| {
-            let block = &blocks[lanes.block(part.node)];
-            scratch.least.resize(block.lanes(), 0);
-            block.least_in(reserved_ms, until_ms, &mut scratch.least);
-            let is_whole = |lane: usize| scratch.least[lane] >= 0;
-            let devices = lanes.devices(cluster, part.node);
-            let offset = cluster.device_offsets[part.node as usize];
-            let mut shares = shares.next().map_or(&[][..], |(_, shares)| shares).iter();
-            let takes_cores = simulation.setup.is_pool || shape.cores_milli > 0;
-            (!takes_cores || is_whole(lanes.cores(part.node)))
-                && (shape.memory_mb == 0 || lanes.memory(part.node).is_none_or(is_whole))
-                && !simulation.machine.free.is_down(part.node)
-                && shares.all(|share| is_whole(devices.start + (share.device - offset) as usize))
+        let Stretch { from_ms, until_ms } = reserved(simulation, job);
+        let Simulation { setup, machine, .. } = simulation;
+        let (state, cluster) = (simulation.state(job), &setup.cluster);
+        let Timelines { lanes, blocks, scratch: Scratch { least, nodes, changes, .. }, .. } = self;
+        if setup.is_pool {
+            least.resize(1, 0);
+            blocks[0].least_in(from_ms, until_ms, least);
+            return least[0] >= setup.cores_milli(state);
+        }
+        let (mut has_room, shape) = (true, setup.shape_of(state));
+        lanes.visit_changes(cluster, shape, &state.placement, -1, (nodes, changes), |block, nodes, changes| {
+            least.resize(blocks[block].lanes(), 0);
+            blocks[block].least_in(from_ms, until_ms, least);
+            changes.iter().for_each(|&(lane, amount)| least[lane] += amount);
+            // What is not asked for does not bind, though others may have been promised more of it than there is.
+            has_room &= changes.iter().all(|&(lane, amount)| amount == 0 || least[lane] >= 0)
+                && !nodes.iter().any(|&node| machine.free.is_down(node));
         });
-        self.change(&simulation.setup, state, held, 1);
         has_room
     }
 }

@@ -98,17 +98,19 @@ impl Free {
         self.down.clone_from(&other.down);
     }
 
-    /// A node has so much free, and so many milli-GPUs on each device. Where the most is free is not noted.
+    /// A node has so much free, and so many milli-GPUs on each device; nothing where that is below 0. Where the most is free is
+    /// not noted.
     pub(crate) fn set_node(&mut self, cluster: &Cluster, node: u32, cores_milli: i64, memory_mb: i64, devices: &[i64]) {
         let place = node as usize;
-        // What is overdrawn takes nothing from the rest.
-        self.total_cores_milli += cores_milli.max(0) - self.cores_milli[place].max(0);
+        let cores_milli = cores_milli.max(0);
+        self.total_cores_milli += cores_milli - self.cores_milli[place];
         self.cores_milli[place] = cores_milli;
-        self.memory_mb[place] = memory_mb;
+        self.memory_mb[place] = memory_mb.max(0);
         for (before, &milli) in self.device_milli[cluster.devices(node)].iter_mut().zip(devices) {
-            self.total_gpu_milli += milli.max(0) - i64::from(*before).max(0);
-            self.gpus[place].change(*before, milli as i32 - *before);
-            *before = milli as i32;
+            let change = milli.max(0) as i32 - *before;
+            self.total_gpu_milli += i64::from(change);
+            self.gpus[place].change(*before, change);
+            *before += change;
         }
     }
 

@@ -51,6 +51,8 @@ pub struct Queue {
     /// In order. A job that starts soon never comes into the index, which is large, and slow to change.
     fresh: Vec<Fresh>,
     guarded: bool,
+    /// The least key of those that have begun to wait, or to stand elsewhere, since `note_order`.
+    first_new: u32,
     /// The jobs' shapes: those of the table from `first_job` on.
     jobs: Arc<Jobs>,
     first_job: usize,
@@ -75,7 +77,8 @@ impl Queue {
         }
         let job_of: Vec<u32> = if guarded { (0..count).chain(order).collect() } else { order };
         let waiting = RankSet::new(job_of.len());
-        Queue { key_of, job_of, waiting, indexed, by_room, index: None, fresh: Vec::new(), guarded, jobs, first_job }
+        let (index, fresh, first_new) = (None, Vec::new(), 0);
+        Queue { key_of, job_of, waiting, indexed, by_room, index, fresh, guarded, first_new, jobs, first_job }
     }
 
     /// How many jobs wait.
@@ -92,6 +95,7 @@ impl Queue {
     pub fn insert(&mut self, job: u32, cores_milli: i64, limit_ms: i64, first: bool) {
         let key = if first { job } else { self.key_of[job as usize] };
         self.waiting.insert(key);
+        self.first_new = self.first_new.min(key);
         if self.indexed != Indexed::No {
             // The index is made only when there is a crowd: most queues are short.
             if self.fresh.len() == MOST_FRESH {
@@ -121,7 +125,7 @@ impl Queue {
     }
 
     /// Where a waiting job stands.
-    fn key(&self, job: u32) -> u32 {
+    pub fn key(&self, job: u32) -> u32 {
         if self.is_first(job) {
             job
         } else {
@@ -231,6 +235,21 @@ impl Queue {
             }
         }
         found
+    }
+
+    /// The waiting jobs behind a key, in order.
+    pub fn behind(&self, key: u32) -> impl Iterator<Item = u32> + '_ {
+        self.waiting.iter_from(key + 1).map(|key| self.job_of[key as usize])
+    }
+
+    /// From now on it is noted who comes to stand where.
+    pub fn note_order(&mut self) {
+        self.first_new = u32::MAX;
+    }
+
+    /// Whether all that have come since stand behind a waiting job.
+    pub fn is_new_behind(&self, job: u32) -> bool {
+        self.first_new > self.key(job)
     }
 
     /// The policy's order of all jobs, waiting or not.

@@ -94,8 +94,14 @@ impl RankSet {
     /// All members, the smallest first.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.iter_from(0)
+    }
+
+    /// All members that are at least `rank`, the smallest first.
+    #[inline]
+    pub fn iter_from(&self, rank: u32) -> impl Iterator<Item = u32> + '_ {
         // What is left of the word that was looked at last, and where that begins.
-        let (mut word, mut first) = (0u64, 0u32);
+        let (mut word, mut first) = (0u64, rank);
         std::iter::from_fn(move || {
             if word == 0 {
                 first = self.at_least(first)?;
@@ -146,6 +152,8 @@ mod tests {
                 assert_eq!(set.len(), expected.len());
             }
             assert!(set.iter().eq(expected.iter().copied()));
+            let from = (random.next_u64() % size as u64) as u32;
+            assert!(set.iter_from(from).eq(expected.range(from..).copied()));
         }
     }
 }

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shunter.metrics.calibration_report import CalibrationReport
     from shunter.policies.scheduler import Scheduler
 
-REPORT, WAITS, WAITS_CSV = "calibration.json", "waits.parquet", "waits.csv"
+WAITS, WAITS_CSV = "waits.parquet", "waits.csv"
 
 OutOption = Annotated[
     Path | None,
@@ -46,10 +46,10 @@ def calibrate(
 
         shunter calibrate log.swf.gz --out calibration --json
     """
-    from shunter.metrics.run_folder import MANIFEST
+    from shunter.metrics.run_folder import CALIBRATION, MANIFEST
 
     scheduler = arguments.scheduler()
-    check_outputs(out, force, (REPORT, WAITS, WAITS_CSV, MANIFEST), plot, lambda: arguments.inputs(scheduler))
+    check_outputs(out, force, (CALIBRATION, WAITS, WAITS_CSV, MANIFEST), plot, lambda: arguments.inputs(scheduler))
     report = _report(arguments, scheduler)
     if out is not None:
         _write(out, report, given_options(context))
@@ -82,12 +82,12 @@ def _report(arguments: RunArguments, scheduler: Scheduler) -> CalibrationReport:
 
 def _write(folder: Path, report: CalibrationReport, given: dict[str, Any]) -> None:
     from shunter.files import csv_writer
-    from shunter.metrics.run_folder import build_manifest, to_json_text, write_folder
+    from shunter.metrics.run_folder import CALIBRATION, build_manifest, to_json_text, write_folder
 
     text = to_json_text(report.to_json()) + "\n"
     frame = report.waits.to_frame()
     writers: dict[str, Callable[[BinaryIO], object]] = {
-        REPORT: lambda file: file.write(text.encode()),
+        CALIBRATION: lambda file: file.write(text.encode()),
         WAITS: frame.write_parquet,
         WAITS_CSV: csv_writer(frame),
     }

@@ -47,10 +47,12 @@ class Verb:
     summary: str
 
 
+DECIDE = "From a log to a decision"
 LOOK, COMPARE, LEARN, EXPLAIN = "Look at a log", "Simulate and compare", "Tune and learn", "Explain and repeat"
 RUN = "Run jobs"
 
 VERBS: Final = {
+    "advise": Verb(DECIDE, "Say what to run, what it gains, who pays and how sure that is, from a log."),
     "trace": Verb(LOOK, "Describe, check, convert, split and generate logs; find their cluster and estimates."),
     "calibrate": Verb(LOOK, "Say whether a simulation of the site's own policy explains the waits of its log."),
     "policies": Verb(LOOK, "List every policy, dispatch rule, placement and estimate by name."),
@@ -66,16 +68,18 @@ VERBS: Final = {
     "inspect": Verb(LEARN, "Show what a learned policy looks at, and whether it has collapsed."),
     "envs": Verb(LEARN, "Write the test episodes of the Gymnasium environments to files."),
     "explain": Verb(EXPLAIN, "Say why a job of a run started when and where it did."),
+    "report": Verb(EXPLAIN, "Make one page of HTML of runs, a comparison, a training or an operation."),
     "replay": Verb(EXPLAIN, "Run a simulation again from its folder, and say whether it is the same."),
     "run": Verb(RUN, "Run jobs here and now under a policy and measure them, or learn a policy on them."),
     "queue": Verb(RUN, "Run commands on this machine in the best order, and never lose one."),
     "operate": Verb(RUN, "Work beside Slurm: observe it, nudge its order towards a policy, and undo everything."),
+    "dashboard": Verb(RUN, "Show a live page: who waits and why, expected starts, nodes, decisions, what-if."),
     "serve": Verb(RUN, "Answer over HTTP what a policy decides, when jobs start, and why they wait."),
 }
 """Every verb, in the order of the help. A verb is the function of the same name in the module of the same name."""
 
 OPTION_GROUPS: Final = {
-    "The log and the cluster": ("workload", "cluster", "load", "format", "map", "columns", "only", "strict"),
+    "The log and the cluster": ("workload", "nodes", "cluster", "load", "format", "map", "columns", "only", "strict"),
     "How to schedule": (
         "policy", "dispatch", "placement", "estimate", "missing_request", "reserve_by", "kill_at_request", "max_wait",
         "size_by", "scan_depth", "seed", "wait_for_locality", "pairs",

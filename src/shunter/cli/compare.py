@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
     from shunter.comparison.combinations import Combination
     from shunter.comparison.comparison import Comparison
+    from shunter.comparison.evaluation import Evaluation
+
+    Result = Comparison | Evaluation
 
 PoliciesOption = Annotated[
     str,
@@ -124,15 +127,13 @@ class ComparisonOutputs:
             inputs |= {f"file of {name}:": path for name, path in combination.files.items()}
         check_outputs(self.out, self.force, FILES, self.plot, lambda: inputs)
 
-    def write(
-        self, comparison: Comparison, rows: list[dict[str, Any]], given: dict[str, Any], resolved: dict[str, Any]
-    ) -> None:
+    def write(self, comparison: Comparison, result: Result, given: dict[str, Any], resolved: dict[str, Any]) -> None:
         """Writes the folder, if one is asked for; the arguments are those of `write_comparison`."""
         if self.out is not None:
             from shunter.comparison.rows import write_comparison
 
             with step(f"writing {self.out}"):
-                write_comparison(self.out, comparison, rows, given, resolved)
+                write_comparison(self.out, comparison, result.rows(), result.to_json(), given, resolved)
 
     def draw(self, comparison: Comparison) -> None:
         """Draws the figure, if one is asked for."""
@@ -188,7 +189,7 @@ def compare(
     with step(f"comparing {len(combinations.possible)} combinations") as progress:
         comparison = contest.run(inputs.log, combinations, strict=shared.strict, on=on, progress=progress)
     resolved = inputs.arguments.to_json() | lists | asdict(contest)
-    outputs.write(comparison, comparison.rows(), given_options(context), resolved)
+    outputs.write(comparison, comparison, given_options(context), resolved)
     outputs.draw(comparison)
     if outputs.json:
         print_json(comparison.to_json())

@@ -164,7 +164,7 @@ def evaluate(
         evaluation = run_evaluation(contest, inputs.log, entrants, strict=shared.strict, progress=progress)
     own = {"checkpoints": learned, "against": against, "also": tuple(also or ())}
     resolved = inputs.arguments.to_json() | asdict(contest) | own
-    outputs.write(evaluation.comparison, evaluation.rows(), given_options(context), resolved)
+    outputs.write(evaluation.comparison, evaluation, given_options(context), resolved)
     # A figure has colors for a few: those who are judged, and the best classics.
     shown = {one.label: one for one in evaluation.shown(0)}
     outputs.draw(replace(evaluation.comparison, contenders=shown, part_of=evaluation.comparison))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from shunter.checks import TIME, whole
+from shunter.cli.live_options import SourceArguments
 from shunter.cli.options import TrustOption, duration, given_text, path, takes_fields
 from shunter.cli.parsing import BadParameter, Option, echo, number, whole_number
 from shunter.errors import InputError, visible
@@ -175,10 +176,12 @@ NewTokenOption = Annotated[
 
 
 @takes_fields(NamedArguments)
+@takes_fields(SourceArguments)
 @takes_fields(DoorArguments)
 @takes_fields(LimitArguments)
 def serve(
     named: NamedArguments,
+    shown: SourceArguments,
     at: DoorArguments,
     within: LimitArguments,
     new_token: NewTokenOption = None,
@@ -187,7 +190,8 @@ def serve(
     """Answer over HTTP what a policy decides, when jobs start, and why they wait.
 
     It listens on a Unix socket that only you may open, or on a port of this machine with a token. docs/serving.md has
-    the addresses.
+    the addresses. /live is a page for people that shows the logs, and what --queue, --operate, --training and --runs
+    name (docs/dashboard.md).
 
     For instance:
 
@@ -214,7 +218,7 @@ def serve(
     opened = address.open()
     where = f"unix:{address.path}" if address.path else f"http://{address.host}:{opened.getsockname()[1]}"
     echo(visible(f"Serving {', '.join(service.referees)} at {where}"))
-    serve_until_stopped(create_app(service, door), address, limits, opened)
+    serve_until_stopped(create_app(service, door, shown.hub(service)), address, limits, opened)
 
 
 def check_installed() -> None:

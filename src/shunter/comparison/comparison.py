@@ -321,6 +321,7 @@ def run_combinations(
     threads: int = 1,
     engine: Engine | None = None,
     progress: Callable[[int, int], None] | None = None,
+    bench: Bench | None = None,
 ) -> dict[Combination, Scored]:
     """Returns what each combination did in the windows, held against nobody yet.
 
@@ -332,11 +333,12 @@ def run_combinations(
         threads: How many threads share the windows.
         engine: Where chunks of windows run; None: in this process.
         progress: Called after each combination with how many are done, and of how many.
+        bench: Where these windows run, if not each by itself.
 
     Raises:
         InputError: Not one job can ever fit, or the metric has no meaning in these windows.
     """
-    bench = Bench.on(log, windows, threads, engine)
+    bench = bench or Bench.on(log, windows, threads, engine)
     measurement = TallyOf(metric, used_resources(log.workload, log.cluster)[0])
     # Each job is counted once among repairs and stand-ins.
     jobs = replace(log.workload, jobs=bench.parts[0].jobs)

@@ -10,7 +10,7 @@ import polars as pl
 
 from shunter.comparison.report import largest_known
 from shunter.files import csv_writer
-from shunter.metrics.run_folder import MANIFEST, file_record, provenance, write_folder
+from shunter.metrics.run_folder import MANIFEST, file_record, provenance, to_json_text, write_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from shunter.model.windows import Windows
 
 COMPARISON, WINDOWS = "comparison", "windows"
-FILES: Final = (*(f"{name}.{kind}" for name in (COMPARISON, WINDOWS) for kind in ("parquet", "csv")), MANIFEST)
+COMPARISON_JSON: Final = f"{COMPARISON}.json"
+"""What ``--json`` prints."""
+_TABLES: Final = tuple(f"{name}.{kind}" for name in (COMPARISON, WINDOWS) for kind in ("parquet", "csv"))
+FILES: Final = (*_TABLES, COMPARISON_JSON, MANIFEST)
 """What the folder of a comparison holds."""
 
 
@@ -124,15 +127,17 @@ def write_comparison(
     folder: Path,
     comparison: Comparison,
     rows: list[dict[str, Any]],
+    result: dict[str, Any],
     given: dict[str, Any],
     resolved: dict[str, Any],
 ) -> None:
-    """Writes `FILES`: the combinations, every window, and a manifest.
+    """Writes `FILES`: the combinations, every window, the whole result, and a manifest.
 
     Args:
         folder: Where to.
         comparison: What came out.
         rows: One a combination, the best first.
+        result: What ``--json`` prints.
         given: The options that the user gave.
         resolved: All options, with what stood in for those not given.
     """
@@ -142,6 +147,8 @@ def write_comparison(
     writers: dict[str, Writer] = {}
     for name, frame in frames.items():
         writers |= {f"{name}.parquet": frame.write_parquet, f"{name}.csv": csv_writer(frame)}
+    text = to_json_text(result) + "\n"
+    writers[COMPARISON_JSON] = lambda file: file.write(text.encode())
     # So that a later reader can tell whether a policy's file is still what it was.
     files = {name: path for one in comparison.scored for name, path in one.combination.files.items()}
     manifest = provenance(comparison.workload, comparison.cluster, given, resolved) | {

@@ -33,6 +33,8 @@ SCHEDULE = "schedule.parquet"
 SCHEDULE_CSV = "schedule.csv"
 SCHEDULE_JSONL = "schedule.jsonl"
 STOPS = "stops.parquet"
+CALIBRATION = "calibration.json"
+"""What the folder of a calibration holds instead."""
 RUN_FILES = (SCHEDULE, SCHEDULE_CSV, SCHEDULE_JSONL, STOPS, METRICS, MANIFEST)
 """What the folder of a run holds, the stops only if a job was stopped; the manifest is written last."""
 RECORDED = {"policy": "policy", "estimate": "estimate", "placement": "placement", "failures": "failures file"}

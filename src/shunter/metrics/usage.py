@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.metrics.sizes import Resource
-    from shunter.model.schedule import Schedule
+    from shunter.model.schedule import Schedule, Segments
 
 MILLI = 1000
 """Milli-cores in a core, milliseconds in a second."""
@@ -145,36 +145,12 @@ class Usage:
         total = np.array([node.gpus for node in self.schedule.cluster.nodes], dtype=np.int64)
         if not self.makespan_s > 0 or not total.any():
             return None, None
-        time_ms, node, used = self._gpu_levels()
-        partly = (used > 0) & (used < MILLI * total[node])
-        # A fraction of a GPU is taken to lie where others do: what is left of the node is whole as far as it can be.
-        free = np.maximum(MILLI * total[node] - used, 0) // MILLI
-        order = np.argsort(time_ms, kind="stable")
-        first = np.concatenate([[True], node[1:] != node[:-1]]) if len(node) else np.zeros(0, dtype=np.bool_)
-        free_now = int(total.sum()) + np.cumsum(_steps(free, first, total[node])[order])
-        scattered_now = np.cumsum(_steps(np.where(partly, free, 0), first, 0)[order])
-        partly_now = np.cumsum(_steps(partly.astype(np.int64), first, 0)[order])
-        share = np.divide(scattered_now, free_now, out=np.zeros(len(order)), where=free_now > 0)
-        lasts_ms, makespan_ms = np.diff(time_ms[order]), self.makespan_s * MILLI
-        fragmentation, partly_used = (float(np.sum(level[:-1] * lasts_ms)) for level in (share, partly_now))
-        return fragmentation / makespan_ms, partly_used / makespan_ms
-
-    def _gpu_levels(self) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]:
-        """Returns time, node and the milli-GPUs in use there from then on, by node and time, one row an instant."""
-        segments = self.segments
         per_task = np.rint(self.schedule.workload.jobs["gpus_per_task"].to_numpy() * MILLI).astype(np.int64)
-        taken = per_task[segments.job[segments.entry]] * segments.tasks
-        kept = np.flatnonzero(taken)
-        entry, node, taken = segments.entry[kept], segments.nodes[kept], taken[kept]
-        time_ms = np.concatenate([self.start_ms[entry], self.end_ms[entry]])
-        node = np.concatenate([node, node])
-        order = np.lexsort((time_ms, node))
-        time_ms, node = time_ms[order], node[order]
-        # One running sum serves all nodes: each node's changes add up to 0 before the next node's begin.
-        used = np.cumsum(np.concatenate([taken, -taken])[order])
-        last = np.ones(len(order), dtype=np.bool_)
-        last[:-1] = (time_ms[1:] != time_ms[:-1]) | (node[1:] != node[:-1])
-        return time_ms[last], node[last], used[last]
+        found = scattered_gpus(self.segments, self.start_ms, self.end_ms, per_task, total)
+        lasts_ms, makespan_ms = np.diff(found.time_ms), self.makespan_s * MILLI
+        levels = (found.share, found.partly_used)
+        fragmentation, partly_used = (float(np.sum(level[:-1] * lasts_ms)) for level in levels)
+        return fragmentation / makespan_ms, partly_used / makespan_ms
 
     def preemptions(self) -> float | None:
         """Returns how often a job was preempted; None where no job ran."""
@@ -206,6 +182,82 @@ class Usage:
     def _if_any_ran(self, count: float) -> float | None:
         """Returns a count of stops; None where no job ever held a node, so that none could be stopped."""
         return float(count) if len(self.segments.job) else None
+
+
+@dataclass(frozen=True)
+class ScatteredGpus:
+    """How free GPUs lie over nodes as time goes by; each value holds from its time until the next."""
+
+    time_ms: NDArray[np.float64]
+    share: NDArray[np.float64]
+    """The part of the free whole GPUs that stand on partly used nodes."""
+    partly_used: NDArray[np.int64]
+    """Nodes some of whose GPUs are in use."""
+
+
+def scattered_gpus(
+    segments: Segments,
+    start_ms: NDArray[np.float64],
+    end_ms: NDArray[np.float64],
+    per_task: NDArray[np.int64],
+    total: NDArray[np.int64],
+) -> ScatteredGpus:
+    """Returns how free GPUs lie over nodes as time goes by.
+
+    Args:
+        segments: Who held which nodes.
+        start_ms: Of each segment.
+        end_ms: Of each segment.
+        per_task: The milli-GPUs of one task, by job.
+        total: The GPUs of each node.
+    """
+    time_ms, node, used = _gpu_levels(segments, start_ms, end_ms, per_task)
+    partly = (used > 0) & (used < MILLI * total[node])
+    # A fraction of a GPU is taken to lie where others do: what is left of the node is whole as far as it can be.
+    free = np.maximum(MILLI * total[node] - used, 0) // MILLI
+    order = np.argsort(time_ms, kind="stable")
+    first = np.concatenate([[True], node[1:] != node[:-1]]) if len(node) else np.zeros(0, dtype=np.bool_)
+    free_now = int(total.sum()) + np.cumsum(_steps(free, first, total[node])[order])
+    scattered_now = np.cumsum(_steps(np.where(partly, free, 0), first, 0)[order])
+    partly_now = np.cumsum(_steps(partly.astype(np.int64), first, 0)[order])
+    share = np.divide(scattered_now, free_now, out=np.zeros(len(order)), where=free_now > 0)
+    return ScatteredGpus(time_ms[order], share, partly_now)
+
+
+def _gpu_levels(
+    segments: Segments, start_ms: NDArray[np.float64], end_ms: NDArray[np.float64], per_task: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]:
+    """Returns time, node and the milli-GPUs in use there from then on, by node and time, one row an instant."""
+    taken = per_task[segments.job[segments.entry]] * segments.tasks
+    kept = np.flatnonzero(taken)
+    entry, node, taken = segments.entry[kept], segments.nodes[kept], taken[kept]
+    time_ms = np.concatenate([start_ms[entry], end_ms[entry]])
+    node = np.concatenate([node, node])
+    order = np.lexsort((time_ms, node))
+    time_ms, node = time_ms[order], node[order]
+    # One running sum serves all nodes: each node's changes add up to 0 before the next node's begin.
+    used = np.cumsum(np.concatenate([taken, -taken])[order])
+    last = np.ones(len(order), dtype=np.bool_)
+    last[:-1] = (time_ms[1:] != time_ms[:-1]) | (node[1:] != node[:-1])
+    return time_ms[last], node[last], used[last]
+
+
+def queue_changes(
+    eligible_ms: NDArray[np.float64], segments: Segments, left_ms: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Returns when the number of waiting jobs changes, and by how much.
+
+    A job waits from when it may run, and again from each stop, until the next start, or until it leaves.
+
+    Args:
+        eligible_ms: Of every job that ever waits.
+        segments: Who held nodes.
+        left_ms: When those left that never started.
+    """
+    waits_from = np.concatenate([eligible_ms, segments.end_ms[~segments.last]])
+    waits_until = np.concatenate([segments.start_ms, left_ms])
+    change = np.repeat(np.array([1, -1], dtype=np.int64), [len(waits_from), len(waits_until)])
+    return np.concatenate([waits_from, waits_until]), change
 
 
 def _host_squares(changes: Changes, cores: NDArray[np.float64]) -> float:

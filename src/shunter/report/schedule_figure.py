@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from shunter.errors import InputError
 from shunter.metrics.lanes import stacked
 from shunter.metrics.sizes import CORES, used_resources
-from shunter.metrics.usage import MILLI, Usage
+from shunter.metrics.usage import MILLI, Usage, queue_changes
 from shunter.report.drawing import COLORS, GRID, OTHERS_COLOR, binned_means, finish, new_figure, time_unit
 
 if TYPE_CHECKING:
@@ -142,13 +142,10 @@ def _segment_times(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.fl
 
 
 def _draw_queue(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
-    segments = schedule.segments
-    # A job waits from when it may run, and again from each stop, until the next start, or until it leaves.
     waits = ~schedule.rejected & np.isfinite(schedule.eligible_ms)
-    waits_from = np.concatenate([schedule.eligible_ms[waits], segments.end_ms[~segments.last]])
-    waits_until = np.concatenate([segments.start_ms, schedule.end_ms[schedule.cancelled]])
-    time_ms = Usage(schedule).until_last_end(np.concatenate([waits_from, waits_until]))
-    change = np.concatenate([np.ones(len(waits_from), dtype=np.int64), -np.ones(len(waits_until), dtype=np.int64)])
+    left_ms = schedule.end_ms[schedule.cancelled]
+    time_ms, change = queue_changes(schedule.eligible_ms[waits], schedule.segments, left_ms)
+    time_ms = Usage(schedule).until_last_end(time_ms)
     time, level = _level(axis, time_ms, change)
     panel.step(time, level, where="post", color=QUEUE_COLOR, linewidth=1)
     panel.fill_between(time, level, step="post", color=QUEUE_COLOR, alpha=0.25, linewidth=0)

@@ -5,17 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import polars as pl
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
 from shunter.metrics.labels import percent, shortened
-from shunter.metrics.sizes import core_class
-from shunter.model.fitting import can_ever_fit
+from shunter.metrics.log_profile import (
+    COUNT_BINS,
+    DAY_S,
+    LOAD_BINS,
+    arrival_bins,
+    full_cluster_s,
+    owner_column,
+    owner_shares,
+    run_times_by_size,
+    size_classes,
+    size_shares,
+    size_unit,
+    sized_jobs,
+    time_quantiles,
+    week_means,
+)
 from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_density, name_ticks, new_figure, time_unit
-from shunter.workloads.statistics import HOUR_S, UNKNOWN, with_sizes
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
@@ -24,19 +37,13 @@ if TYPE_CHECKING:
     from shunter.workloads.statistics import Description
 
 JOBS_COLOR, WORK_COLOR, REQUEST_COLOR, WAIT_COLOR = COLORS[0], COLORS[1], COLORS[5], COLORS[2]
-DAY_S: Final = 86_400
-BIN_WIDTHS: Final = (("hour", HOUR_S), ("day", DAY_S), ("week", 7 * DAY_S), ("year", 365 * DAY_S))
-COUNT_BINS, LOAD_BINS = 400, 100
-"""The first width is taken with which there are no more bins than this."""
 TICKS: Final = ((1, "1 s"), (10, "10 s"), *TIME_TICKS, (345_600_000, "11 y"))
 """Times that are named on logarithmic axes."""
 WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-EPOCH_WEEKDAY: Final = 3
-"""The first of January 1970 was a Thursday."""
-TOP: Final = 10
-"""How many users are named."""
 FEW: Final = 5
 """Where there are fewer bars there is room left, so that they do not become blocks."""
+QUANTILES: Final = 501
+"""Points of a line of times."""
 GRID_CELLS: Final = 45
 """Hexagons across a panel."""
 
@@ -49,8 +56,7 @@ def draw_workload(workload: Workload, cluster: Cluster | None, description: Desc
         cluster: Where they ran; None where it is not known, and then no load is drawn.
         description: What `describe` says of the workload.
     """
-    jobs = with_sizes(workload.jobs).with_columns(size=pl.col(description.sizes_of))
-    jobs = jobs.with_columns(work=pl.col("size") * pl.col("run_s"))
+    jobs = sized_jobs(workload, description)
     figure = new_figure(17, 9.5)
     panels = figure.subplots(2, 3)
     _draw_arrivals(panels[0, 0], jobs, cluster, description)
@@ -89,7 +95,8 @@ def _in_unit(seconds: float) -> tuple[float, str]:
 
 
 def _draw_arrivals(panel: Axes, jobs: pl.DataFrame, cluster: Cluster | None, description: Description) -> None:
-    name, _, place, edges = _binned(jobs, description, COUNT_BINS)
+    name, _, place, edges_s = arrival_bins(jobs, description, COUNT_BINS)
+    edges = _on_axis(edges_s, description)
     panel.stairs(np.bincount(place), edges, fill=True, color=JOBS_COLOR, alpha=0.75)
     panel.set(title="arrivals", xlim=(edges[0], edges[-1]), xlabel=description.clock.meaning)
     panel.set_ylabel(f"jobs per {name}", color=JOBS_COLOR)
@@ -102,56 +109,28 @@ def _draw_arrivals(panel: Axes, jobs: pl.DataFrame, cluster: Cluster | None, des
         panel.xaxis.set_major_locator(locator)
         panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     if cluster is not None:
-        name, width_s, place, edges = _binned(jobs, description, LOAD_BINS)
-        load = 100 * np.bincount(place, weights=_load_s(jobs, cluster)) / width_s
+        name, width_s, place, edges_s = arrival_bins(jobs, description, LOAD_BINS)
+        load = 100 * np.bincount(place, weights=full_cluster_s(jobs, cluster)) / width_s
         loads = panel.twinx()
         loads.spines["top"].set_visible(False)
-        loads.stairs(load, edges, color=REQUEST_COLOR, linewidth=1.3, baseline=None)
+        loads.stairs(load, _on_axis(edges_s, description), color=REQUEST_COLOR, linewidth=1.3, baseline=None)
         loads.axhline(100, color=REQUEST_COLOR, linewidth=0.8, linestyle=":")
         loads.set_ylabel(f"offered load by {name} [%]", color=REQUEST_COLOR)
         # One giant job is not to press all others to the ground.
         loads.set_ylim(0, max(110.0, 1.3 * float(np.quantile(load, 0.98))))
 
 
-def _binned(
-    jobs: pl.DataFrame, description: Description, most: int
-) -> tuple[str, float, NDArray[np.int64], NDArray[np.float64]]:
-    """Returns the name and the width of bins, in which of them each job comes, and their edges on the axis."""
-    begin_s, span_s, offset_s = description.first_submit_s, description.span_s, description.clock.offset_s
-    # The narrowest that people have a word for and that leaves no more bins than can be seen.
-    name, width_s = next((one for one in BIN_WIDTHS if span_s <= most * one[1]), ("part", span_s / most))
+def _on_axis(times_s: NDArray[np.float64], description: Description) -> NDArray[np.float64]:
+    """Returns seconds of the log as the axis of arrivals has them: as dates, or since the first arrival in its unit."""
     if description.dates is not None:
-        # Days begin at midnight, and hours on the hour.
-        begin_s -= (begin_s + offset_s) % width_s
-    place = ((jobs["submit_s"].to_numpy() - begin_s) // width_s).astype(np.int64)
-    edges_s = begin_s + width_s * np.arange(place[-1] + 2)
-    if description.dates is not None:
-        return name, width_s, place, (edges_s + offset_s) / DAY_S
-    span, _ = _in_unit(span_s)
-    return name, width_s, place, (edges_s - begin_s) * (span / span_s if span_s else 1.0)
-
-
-def _load_s(jobs: pl.DataFrame, cluster: Cluster) -> NDArray[np.float64]:
-    """Returns for how long each job would hold all of the cluster; what can never fit holds nothing."""
-    fits = can_ever_fit(jobs, cluster)
-    loads_s = [
-        (jobs[amount] * jobs["run_s"]).to_numpy() * fits / total
-        for amount, total in (("cores", cluster.total_cores), ("gpus", cluster.total_gpus))
-        if total
-    ]
-    # The resource that binds is the load of the cluster.
-    return max(loads_s, key=np.sum)
+        return np.asarray((times_s + description.clock.offset_s) / DAY_S)
+    span_s = description.span_s
+    return np.asarray((times_s - description.first_submit_s) * (_in_unit(span_s)[0] / span_s if span_s else 1.0))
 
 
 def _draw_week(panel: Axes, jobs: pl.DataFrame, description: Description) -> None:
     """Draws how many jobs come in each hour of a week."""
-    known = description.dates is not None
-    times_s = jobs["submit_s"].to_numpy() + description.clock.offset_s
-    hours = (times_s // HOUR_S).astype(np.int64) + (24 * EPOCH_WEEKDAY if known else 0)
-    # How often each hour of the week lies in the span.
-    whole, rest = divmod(int(hours[-1] - hours[0]) + 1, 168)
-    often = np.full(168, whole) + ((np.arange(168) - hours[0]) % 168 < rest)
-    mean = np.bincount(hours % 168, minlength=168) / np.where(often, often, np.nan)
+    known, mean = description.dates is not None, week_means(jobs, description)
     image = panel.imshow(mean.reshape(7, 24), aspect="auto", cmap="Blues", vmin=0, extent=(0, 24, 7, 0))
     panel.figure.colorbar(image, ax=panel, pad=0.01, label="jobs per hour")
     panel.set_yticks(np.arange(7) + 0.5, WEEKDAYS if known else [f"day {number}" for number in range(1, 8)], fontsize=8)
@@ -161,17 +140,15 @@ def _draw_week(panel: Axes, jobs: pl.DataFrame, description: Description) -> Non
 
 
 def _draw_times(panel: Axes, jobs: pl.DataFrame) -> None:
-    share = np.linspace(0, 100, 501)
+    share = np.linspace(0, 100, QUANTILES)
     longest_s = 60.0
     for column, name, color, style in (
         ("requested_s", "requested time", REQUEST_COLOR, "-"),
         ("logged_wait_s", "wait, as logged", WAIT_COLOR, "--"),
         ("run_s", "run time", JOBS_COLOR, "-"),
     ):
-        known_s = jobs[column].drop_nulls().to_numpy()
-        if len(known_s):
-            # Quantiles that occur in the log: between two common run times there is nothing to interpolate.
-            times_s = np.maximum(np.quantile(known_s, share / 100, method="inverted_cdf"), 1.0)
+        if jobs[column].null_count() < jobs.height:
+            times_s = time_quantiles(jobs, column, QUANTILES)
             panel.plot(times_s, share, color=color, linestyle=style, linewidth=1.8, label=name)
             longest_s = max(longest_s, float(times_s[-1]))
     panel.set_xscale("log")
@@ -183,39 +160,19 @@ def _draw_times(panel: Axes, jobs: pl.DataFrame) -> None:
 
 
 def _draw_sizes(panel: Axes, jobs: pl.DataFrame, description: Description) -> None:
-    unit = _unit(description)
-    names, classes = _size_classes(jobs)
+    unit = size_unit(description)
+    names, of_jobs, of_work = size_shares(jobs)
     place = np.arange(len(names))
-    for weights, label, color, aside in (
-        (np.ones(jobs.height), "jobs", JOBS_COLOR, -0.2),
-        (jobs["work"].to_numpy(), f"{unit}-hours", WORK_COLOR, 0.2),
+    for share, label, color, aside in (
+        (of_jobs, "jobs", JOBS_COLOR, -0.2),
+        (of_work, f"{unit}-hours", WORK_COLOR, 0.2),
     ):
-        share = np.bincount(classes, weights=weights, minlength=len(names)) / (weights.sum() or 1.0)
         panel.bar(place + aside, 100 * share, 0.4, color=color, label=label)
     panel.set_xticks(place, names, fontsize=8)
     panel.set(title="sizes", xlabel=f"{unit}s of the job, from this number up to the next", ylabel="share [%]")
     panel.set_xlim(-0.6, max(len(names), FEW) - 0.4)
     panel.grid(axis="y", **GRID)
     panel.legend(frameon=False, fontsize=9)
-
-
-def _unit(description: Description) -> str:
-    return "GPU" if description.sizes_of == "gpus" else "core"
-
-
-def _size_classes(jobs: pl.DataFrame) -> tuple[list[str], NDArray[np.int64]]:
-    """Returns the names of the size classes, which are powers of two, and the class of each job."""
-    size = jobs["size"].to_numpy()
-    classes = core_class(size) + 1
-    classes[size == 0] = 0
-    names = ["0", "≤ 1", *(_power_of_two(power) for power in range(1, int(classes.max())))]
-    # Where all jobs have some, there is no class of those that have none.
-    least = int(size.min() > 0)
-    return names[least : int(classes.max()) + 1], classes - least
-
-
-def _power_of_two(power: int) -> str:
-    return f"{2**power}" if power < 10 else f"{2 ** (power - 10)}k" if power < 20 else f"{2 ** (power - 20)}M"
 
 
 def _draw_requests(panel: Axes, jobs: pl.DataFrame) -> None:
@@ -230,12 +187,8 @@ def _draw_requests(panel: Axes, jobs: pl.DataFrame) -> None:
 
 
 def _draw_times_by_size(panel: Axes, jobs: pl.DataFrame, description: Description) -> None:
-    names, classes = _size_classes(jobs)
-    times = (
-        jobs.select("run_s", size=pl.Series(classes))
-        .group_by("size")
-        .agg(pl.col("run_s").quantile(part / 100, "nearest").alias(f"p{part}") for part in (5, 25, 50, 75, 95))
-    )
+    names, classes = size_classes(jobs)
+    times = run_times_by_size(jobs, classes)
     place = times["size"].to_numpy()
     for low, high, width in (("p5", "p95", 1.5), ("p25", "p75", 9)):
         panel.vlines(place, times[low], times[high], color=COLORS[4], linewidth=width, alpha=0.8)
@@ -247,20 +200,19 @@ def _draw_times_by_size(panel: Axes, jobs: pl.DataFrame, description: Descriptio
     panel.set_xticks(range(len(names)), names, fontsize=8)
     panel.set(title="run time by size (the log tells no requested times)", xlim=(-0.6, max(len(names), FEW) - 0.4))
     panel.set_ylabel("run time of 5, 25, 50, 75, 95 % of the jobs")
-    panel.set_xlabel(f"{_unit(description)}s of the job, from this number up to the next")
+    panel.set_xlabel(f"{size_unit(description)}s of the job, from this number up to the next")
     panel.grid(axis="y", **GRID)
 
 
 def _draw_users(panel: Axes, jobs: pl.DataFrame) -> None:
-    # Some published logs have no users; what became of the jobs is the next best thing to know.
-    column = next((name for name in ("user", "status") if jobs[name].null_count() < jobs.height), None)
+    column = owner_column(jobs)
     if column is None:
         panel.set_title("users")
         panel.set_axis_off()
         why = "the log tells neither users nor statuses"
         panel.text(0.5, 0.5, why, transform=panel.transAxes, ha="center", va="center", color="gray")
         return
-    shares = _shares(jobs, column)
+    shares = owner_shares(jobs, column)
     place = np.arange(shares.height)
     for name, color, aside in (("jobs", JOBS_COLOR, -0.2), ("work", WORK_COLOR, 0.2)):
         panel.barh(place + aside, 100 * shares[name].to_numpy(), 0.4, color=color, label=f"of the {name}")
@@ -270,23 +222,6 @@ def _draw_users(panel: Axes, jobs: pl.DataFrame) -> None:
     panel.set(title=title, xlabel="share [%]")
     panel.grid(axis="x", **GRID)
     panel.legend(frameon=False, loc="best", fontsize=9)
-
-
-def _shares(jobs: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Returns the shares of those with the most work, and of all others together."""
-    total = jobs["work"].sum() or 1.0
-    every = (
-        jobs.group_by(pl.col(column).fill_null(UNKNOWN).alias("who"))
-        .agg(jobs=pl.len() / jobs.height, work=pl.col("work").sum() / total)
-        .sort(["work", "jobs", "who"], descending=[True, True, False])
-    )
-    # One more user is named before "1 others" would be.
-    if every.height <= TOP + 1:
-        return every
-    others = every.slice(TOP).select(
-        pl.lit(f"{every.height - TOP:,} others").alias("who"), pl.col("jobs").sum(), pl.col("work").sum()
-    )
-    return pl.concat([every.head(TOP), others])
 
 
 def _name_times(panel: Axes, axis: str, high: float) -> None:

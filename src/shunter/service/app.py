@@ -1,7 +1,4 @@
-"""The application: routers by file, one way to tell errors, and the guard before all of it.
-
-Another router (a live page, say) is one more line in `ROUTERS`.
-"""
+"""The application: routers by file, one way to tell errors, and the guard before all of it."""
 
 from __future__ import annotations
 
@@ -21,29 +18,40 @@ from starlette.routing import Match
 from shunter import __version__
 from shunter.errors import ShunterError
 from shunter.service.guard import Door, Guard
+from shunter.service.live.hub import Hub
+from shunter.service.live.sessions import Sessions
 from shunter.service.refusals import HEADERS, RefusedError, refusal_body
-from shunter.service.routes import about, decide, extender, snapshots
+from shunter.service.routes import about, decide, extender, live, snapshots
 from shunter.service.service import Service
 
-ROUTERS: Final[tuple[APIRouter, ...]] = (decide.router, snapshots.router, about.router, extender.router)
+ROUTERS: Final[tuple[APIRouter, ...]] = (decide.router, snapshots.router, about.router, extender.router, live.router)
 LOGGER: Final = logging.getLogger("shunter.serve")
 
 
-def create_app(service: Service, door: Door) -> Guard:
-    """Returns the application of a service, behind its guard."""
+def create_app(service: Service, door: Door, hub: Hub | None = None) -> Guard:
+    """Returns the application of a service, behind its guard.
+
+    Args:
+        service: What answers.
+        door: Who is let in.
+        hub: What the live page shows; None: nothing.
+    """
+    looked_at = Hub() if hub is None else hub
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         watching = asyncio.create_task(_watch(service))
+        looked_at.start()
         yield
         watching.cancel()
+        looked_at.close()
         service.close()
 
     # The pages that FastAPI brings load scripts from elsewhere: `about.py` has one that does not.
     app = FastAPI(
         title="Shunter", version=__version__, lifespan=life, docs_url=None, redoc_url=None, redirect_slashes=False
     )
-    app.state.service = service
+    app.state.service, app.state.hub, app.state.sessions = service, looked_at, Sessions(door.token)
     for router in ROUTERS:
         app.include_router(router)
     app.add_exception_handler(ShunterError, _bad_input)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from shunter.service.limits import Limits
+from shunter.service.live import sessions
+from shunter.service.live.sessions import Sessions
 from shunter.service.metrics import Metrics
 from shunter.service.refusals import HEADERS, RefusedError, refusal_body
 
@@ -18,8 +20,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
-OPEN_PATHS: Final = ("/healthz",)
-"""What is answered without a token; nothing there is secret."""
+OPEN_PATHS: Final = ("/healthz", "/live")
+OPEN_FOLDER: Final = "/live/assets/"
+"""What is answered without a token; nothing there is secret: the live page asks for one itself."""
 LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1")
 BEARER: Final = b"bearer "
 LOGGER: Final = logging.getLogger("shunter.serve")
@@ -64,6 +67,7 @@ class Guard:
         self._limits = limits
         self._metrics = metrics
         self._bucket = Bucket(limits.rate)
+        self._sessions = Sessions(door.token)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answers one request, or refuses it."""
@@ -98,7 +102,7 @@ class Guard:
         headers: dict[bytes, bytes] = {}
         for name, value in scope["headers"]:
             # Which of two would count is a question that only attackers ask.
-            if name in headers and name in (b"host", b"origin", b"authorization", b"content-length"):
+            if name in headers and name in (b"host", b"origin", b"authorization", b"content-length", b"cookie"):
                 raise RefusedError(400, f"{name.decode()} is given twice; give it once")
             headers[name] = value
         host = headers.get(b"host", b"").decode("latin-1").lower()
@@ -108,8 +112,11 @@ class Guard:
         if origin is not None and origin.decode("latin-1").lower() not in (f"http://{host}", f"https://{host}"):
             raise RefusedError(403, "pages of another origin may not ask here")
         # Whoever has no token cannot use up what those may ask who have one.
-        if scope["path"] not in OPEN_PATHS:
-            self._check_token(headers.get(b"authorization", b""))
+        path: str = scope["path"]
+        if path not in OPEN_PATHS and not path.startswith(OPEN_FOLDER):
+            cookies = headers.get(b"cookie", b"") if path.startswith(f"{sessions.PATH}/") else b""
+            if b"authorization" in headers or not self._sessions.holds(cookies):
+                self._check_token(headers.get(b"authorization", b""))
             if not self._bucket.takes():
                 raise RefusedError(429, f"more than {self._limits.rate:g} requests a second; ask again in a moment")
         length = headers.get(b"content-length", b"0")

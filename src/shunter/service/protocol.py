@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_HEAD: Final = 32_768
 """The longest head of a request, in bytes."""
+LINGER: Final = "shunter.linger"
+"""In the scope of a request: what an answer without an end calls whenever the client has taken a piece of it."""
 
 
 class TimedProtocol(HttpToolsProtocol):
@@ -30,6 +32,8 @@ class TimedProtocol(HttpToolsProtocol):
     _is_asked = False
     """Whether a request has come as a whole, and its answer has not left."""
     _head_bytes = 0
+    _lingers = False
+    """Whether the answer goes on for as long as the client takes it."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begins to wait for a request."""
@@ -70,6 +74,7 @@ class TimedProtocol(HttpToolsProtocol):
             # The parser stops at errors alone, and would go on with the body.
             raise ValueError("the head of the request is too long")
         self._wait(self.limits.body_s, "the body of the request")
+        self.scope[LINGER] = self._linger  # type: ignore[typeddict-unknown-key]
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -80,14 +85,28 @@ class TimedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """The answer has left. If the rest of a refused request has not come, its time runs on."""
+        self._lingers = False
         if self._is_asked:
             self._is_asked = False
             self._stop_waiting()
         super().on_response_complete()
 
+    def shutdown(self) -> None:
+        """Ends the connection in order: an answer that goes on and on ends here."""
+        super().shutdown()
+        # What a slow client has not taken yet would keep the service from ending.
+        if self._lingers:
+            self.transport.abort()
+
     def send_400_response(self, msg: str) -> None:
         """Refuses what is no HTTP."""
         self._refuse(400, "this is no HTTP request")
+
+    def _linger(self) -> None:
+        """Says that the client has taken what there was of an answer that goes on: its time begins anew."""
+        self._lingers = True
+        if not self.transport.is_closing():
+            self._wait(self.limits.answer_s + self.limits.body_s, "")
 
     def _wait(self, seconds: float, what: str) -> None:
         self._stop_waiting()

@@ -212,6 +212,39 @@ def run_tuning(
 
 def _tuned(request: TuneRequest, logs: Sequence[Log], out: Path, engine: Engine | None, stage: Stage) -> Tuning:
     """Searches, writes and reports; simulations run on an engine, or in this process."""
+    written = write_policy(request, logs, out, engine, stage)
+    report, guards = _judge(request, written.found, written.later, out, engine, stage)
+    lines = (*written.skipped, *left_out(request.scheduler), *_fewer_windows(request, logs))
+    return Tuning(request, tuple(logs), written.found, report, guards, lines, written.tried, out, written.seconds)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A tuned policy that is written, and judged by nobody yet."""
+
+    found: Found
+    later: tuple[Later, ...]
+    """The later days of each log, on which it may be judged: nothing has looked at them."""
+    tried: tuple[str, ...]
+    """The estimates that were tried."""
+    skipped: tuple[str, ...]
+    """Why others were not."""
+    seconds: float
+    """How long the search took, the choice of classics included."""
+
+
+def write_policy(
+    request: TuneRequest, logs: Sequence[Log], out: Path, engine: Engine | None = None, stage: Stage = _untold
+) -> Written:
+    """Searches on training days and writes what was found; nothing is simulated on later days.
+
+    Args:
+        request: What to do.
+        logs: What is tuned to.
+        out: The file that is written.
+        engine: Where simulations run; None: in this process.
+        stage: Surrounds each piece of the work, for those who show progress.
+    """
     began = time.perf_counter()
     tried, skipped = supported_estimates(logs, request.scheduler.settings.missing_request)
     if request.estimate is not None:
@@ -229,9 +262,7 @@ def _tuned(request: TuneRequest, logs: Sequence[Log], out: Path, engine: Engine 
     if found.pairs.kind != ANY:
         section = f"{pairs_text(found.pairs)}\n{section}"
     write_tuned(out, tuned_text(found.policy.spec, settings, section, facts, log_facts, comments, size_by))
-    report, guards = _judge(request, found, later, out, engine, stage)
-    lines = (*skipped, *left_out(request.scheduler), *_fewer_windows(request, logs))
-    return Tuning(request, tuple(logs), found, report, guards, lines, tuple(tried), out, seconds)
+    return Written(found, tuple(later), tuple(tried), tuple(skipped), seconds)
 
 
 def _check_logs(request: TuneRequest, logs: Sequence[Log], strict: bool) -> None:

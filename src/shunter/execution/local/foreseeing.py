@@ -46,6 +46,8 @@ class QueueEta:
     eta: Eta
     left_out: int
     """How many wait for another job, or are held: when they may start is not foreseen."""
+    scores: NDArray[np.float64] | None = None
+    """The order that priorities make of the policy's, the lowest first; None: they are all equal."""
 
 
 def eta_of_queue(
@@ -67,7 +69,7 @@ def eta_of_queue(
     scores = _scores(shown, state, scheduler)
     # One user owns the queue: jobs are told apart by their names, and one without a name is like nobody's.
     found = eta_of(state, scheduler, new=new, foresight=foresight, threads=threads, scores=scores)
-    return QueueEta(found, left_out)
+    return QueueEta(found, left_out, scores)
 
 
 def _view(folder: QueueFolder, settings: dict[str, Any]) -> tuple[View, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -110,6 +111,31 @@ def audit_lines(path: Path) -> Iterator[dict[str, Any]]:
             if not _is_line(line):
                 raise InputError(f"{file}:{place}: is no line of an audit that this version reads")
             yield line
+
+
+def latest_audit_lines(path: Path, most_bytes: int) -> list[dict[str, Any]]:
+    """Returns the last lines of an audit, as many as there are in so many bytes.
+
+    Raises:
+        InputError: There is no such file.
+    """
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - most_bytes))
+            texts = file.read().splitlines()
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file; name the audit.jsonl of an operation") from None
+    found = []
+    # The first may be the end of a longer one.
+    for text in texts[1:] if size > most_bytes else texts:
+        try:
+            line = json.loads(text)
+        except ValueError:
+            continue
+        if _is_line(line):
+            found.append(line)
+    return found
 
 
 def _is_line(line: object) -> bool:

@@ -1,0 +1,150 @@
+"""What to do next: lines for a configuration, and commands that can be copied."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from shunter.advice.kept import Object
+
+SLURM, LSF = ("sacct", "sacct-json", "jobcomp"), ("lsb-acct", "lsb-events")
+"""The formats of logs, by the scheduler that writes them."""
+OTHERS: Final = ("pbs", "gridengine")
+"""Formats of schedulers beside which Shunter does not work."""
+BY_SIZE: Final = {"smallest": "YES", "largest": "NO"}
+"""Policies that Slurm can have by the weight of a job's size, and what PriorityFavorSmall is then."""
+WEIGHTS: Final = {
+    "age": "PriorityWeightAge",
+    "size": "PriorityWeightJobSize",
+    "fair_share": "PriorityWeightFairshare",
+    "partition": "PriorityWeightPartition",
+    "qos": "PriorityWeightQOS",
+}
+ADVISED_FILE, OPERATE_FILE = "advised.toml", "operate.toml"
+
+
+def slurm_lines(settings: Object, parameters: Object) -> tuple[list[str], str | None]:
+    """Returns the lines of slurm.conf that mean a way to schedule, or why no lines do.
+
+    Args:
+        settings: The words of the way to schedule.
+        parameters: The parameters of its policy.
+    """
+    kind, guard_s = settings["policy"].partition("?")[0], settings.get("max_wait_s")
+    if guard_s is not None:
+        return [], "Slurm has no limit on waits after which a job goes first"
+    if kind == "fcfs":
+        order = ["PriorityType=priority/basic"]
+    elif kind in BY_SIZE:
+        order = [
+            "PriorityType=priority/multifactor",
+            "PriorityWeightJobSize=100000",
+            f"PriorityFavorSmall={BY_SIZE[kind]}",
+        ]
+        order += [f"{name}=0" for what, name in WEIGHTS.items() if what != "size"]
+    elif kind == "multifactor" and not settings["policy"].endswith(".toml"):
+        order = ["PriorityType=priority/multifactor"]
+        order += [f"{name}={round(float(parameters.get(what, 0)))}" for what, name in WEIGHTS.items()]
+    else:
+        return [], f"Slurm's priorities cannot say {kind}: they know no run times of users and no products of factors"
+    rule = settings["dispatch"]
+    if rule == "strict":
+        return [*order, "SchedulerType=sched/builtin"], None
+    if rule == "conservative":
+        return [*order, "SchedulerType=sched/backfill", "SchedulerParameters=bf_max_job_test=1000,bf_continue"], None
+    depth = "1" if rule == "easy" else rule
+    if depth.isdecimal() and depth != "0":
+        return [*order, "SchedulerType=sched/backfill", f"SchedulerParameters=bf_job_part_count_reserve={depth}"], None
+    return [], f"Slurm has no dispatch rule {rule}"
+
+
+def next_steps(kind: str, stages: dict[str, Any], folder: str, lines: list[str], why_not: str | None) -> list[Object]:
+    """Returns what to do next, in order: what for, and the commands or lines.
+
+    Args:
+        kind: What the advice comes to.
+        stages: What the stages came to.
+        folder: Of the advice.
+        lines: Of slurm.conf, if such lines mean the choice.
+        why_not: Why there are none.
+    """
+    log = stages["log"]
+    words = [*log["words"], *stages["cluster"]["words"]]
+    if kind == "change":
+        return _change(stages, words, folder, lines, why_not)
+    if kind == "keep":
+        return [
+            _step(
+                "see what more or fewer nodes, or more load, would do",
+                _shunter("what-if", *words, "--change", "cores=+25%"),
+            ),
+            _step("ask again with more time to search", _again(stages, folder, "--budget", "1h")),
+        ]
+    if kind == "not-believed":
+        return [
+            _step("see where the simulation and the log part", _shunter("calibrate", *words)),
+            _step(
+                "describe the machine and the site's rules from its own files",
+                _again(stages, folder, "--nodes", "/etc/slurm/slurm.conf", "--nodes", "nodes.txt"),
+            ),
+            _step("see what would be advised nevertheless", _again(stages, folder, "--anyway")),
+        ]
+    if kind == "quiet":
+        return [
+            _step("see what the machine could bear", _shunter("what-if", *words, "--change", "load=1.2x")),
+            _step("ask again as if more work came", _again(stages, folder, "--load", "110%")),
+        ]
+    return [_step("see what is in the log", _shunter("trace", "info", *log["words"]))]
+
+
+def _change(
+    stages: dict[str, Any], words: list[str], folder: str, lines: list[str], why_not: str | None
+) -> list[Object]:
+    advice = stages["choice"]
+    learned = advice["chosen"] == "learned"
+    policy = f"{folder}/learned" if learned else f"{folder}/{ADVISED_FILE}"
+    named = ["--policy", policy, *([] if learned else ["--estimate", policy])]
+    guard = [] if advice["guard_s"] is None else ["--max-wait", f"{advice['guard_s']:g}"]
+    reserve = stages["cluster"]["reserve_by"]
+    format = stages["log"]["format"]
+    found = []
+    if lines and format not in (*LSF, *OTHERS):
+        found.append({"why": "in slurm.conf, then 'scontrol reconfigure'", "commands": lines})
+    elif why_not is not None and format in SLURM:
+        found.append({"why": f"no lines of slurm.conf mean this choice: {why_not}", "commands": []})
+    history = ["--history", stages["log"]["words"][0]] if format in (*SLURM, *LSF) else []
+    for scheduler, formats in (("slurm", SLURM), ("lsf", LSF)):
+        if format in formats or format not in (*SLURM, *LSF, *OTHERS):
+            command = [
+                "operate",
+                scheduler,
+                *named,
+                *history,
+                "--config",
+                f"{folder}/{OPERATE_FILE}",
+                "--mode",
+                "observe",
+            ]
+            found.append(
+                _step(
+                    f"beside {scheduler.upper() if scheduler == 'lsf' else 'Slurm'}: look on first; nothing is changed",
+                    _shunter(*command),
+                )
+            )
+    found.append(_step("see the schedule", _shunter("simulate", *words, *named, *guard, *reserve)))
+    found.append(_step("for a queue on one machine", _shunter("queue", "policy", policy, *named[2:], *guard)))
+    return found
+
+
+def _again(stages: dict[str, Any], folder: str, *more: str) -> str:
+    words = stages["cluster"]["words"] if "--nodes" not in more else []
+    return _shunter("advise", *stages["log"]["words"], *words, "--out", folder, *more)
+
+
+def _step(why: str, command: str) -> Object:
+    return {"why": why, "commands": [command]}
+
+
+def _shunter(*words: str) -> str:
+    return shlex.join(["shunter", *words])

@@ -1,0 +1,224 @@
+"""What an advice comes to, in sentences and figures, from what its stages have kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from shunter.advice.judging import TODAY
+from shunter.metrics.calibration_verdict import Verdict
+from shunter.metrics.labels import brief_seconds, counted, percent, short
+from shunter.metrics.table import higher_is_better
+
+if TYPE_CHECKING:
+    from shunter.advice.kept import Object
+
+TOO_SHORT, NOT_BELIEVED, QUIET, KEEP, CHANGE = "too-short", "not-believed", "quiet", "keep", "change"
+"""What an advice may come to; the first three are none."""
+HOUR_S: Final = 3600.0
+UNKNOWN_VERDICT: Final = "unknown"
+
+
+def conclude(kind: str, stages: dict[str, Any]) -> Object:
+    """Returns the headline, sentences and figures.
+
+    Args:
+        kind: One of the words above.
+        stages: What the stages came to, as far as they were reached.
+    """
+    sentences, facts = _SENTENCES[kind](stages)
+    headline, *others = sentences
+    told = [*others, *_how_sure(kind, stages)]
+    if assumption := stages["log"]["assumption"]:
+        told.append(assumption)
+    return {"kind": kind, "headline": headline, "sentences": told, "facts": [*_believable(stages), *facts]}
+
+
+def kind_of(stages: dict[str, Any]) -> str:
+    """Returns what an advice comes to whose later days have been looked at."""
+    return CHANGE if stages["later"]["is_better"] else KEEP
+
+
+def _too_short(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
+    log, least = stages["log"], stages["log"]["days"]["least_jobs"]
+    what = f"No advice: {log['jobs']:,} jobs are too few to choose on some days and to judge on others"
+    return [f"{what}; give a log of {least:,} jobs or more."], []
+
+
+def _not_believed(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
+    calibration = stages["calibration"]
+    what = "No advice yet: this description of the machine does not explain the waits in the log"
+    return [f"{what}. Describe the machine better first.", f"Why: {calibration['because']}.", *calibration["hints"]], []
+
+
+def _quiet(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
+    note = (stages.get("later") or stages.get("choice") or stages["comparison"])["contention_note"]
+    what = "No advice: too few jobs wait here for policies to differ"
+    return [f"{what}. Keep {stages['comparison']['today']}.", f"{note[0].upper()}{note[1:]}."], []
+
+
+def _keep(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
+    choice, later = stages["choice"], stages["later"]
+    today = later["today"]
+    if choice["chosen"] == TODAY:
+        told = [f"Keep {today}: nothing that was tried is surely better than it on days that were held back."]
+        return [*told, *(f"{one}." for one in choice["reasons"])], _today_facts(later)
+    broken = [one for one in _row(later, later["advised"])["bounds"] if not one["holds"]]
+    why = "broke a bound on later days" if broken else "is not surely better on later days"
+    told = [f"Keep {today}: {later['advised']} was better on the days to choose on, but {why}."]
+    told.append(f"On later days: {later['sentence']}.")
+    told += [
+        f"Its {_metric(one['metric'])} is {one['ratio']:.3g} times that of {today}, and not {one['factor']:g} at most."
+        for one in broken
+    ]
+    return told, _gains(stages)
+
+
+def _change(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
+    later = stages["later"]
+    waits, row = later["waits"], _row(later, later["advised"])
+    better = row["against"][later["today"]]
+    what = f"Run {later['advised']} in the place of {later['today']}"
+    gain = f"{_metric(later['metric'])} becomes {short(better['ratio'])} times what it is{_interval(better, 'ratio')}"
+    if better["ratio"] is None:
+        gain = f"{_metric(later['metric'])} changes by {short(better['difference'])}{_interval(better, 'difference')}"
+    hours = _hours(later, waits)
+    return [f"{what}: {gain}.", f"{hours}.", *_who_pays(later)], _gains(stages)
+
+
+_SENTENCES: Final = {
+    TOO_SHORT: _too_short,
+    NOT_BELIEVED: _not_believed,
+    QUIET: _quiet,
+    KEEP: _keep,
+    CHANGE: _change,
+}
+
+
+def _hours(later: Object, waits: Object) -> str:
+    """Returns how many hours of waiting are saved or lost a week, over all jobs."""
+    a_week = later["jobs_a_week"] / HOUR_S
+    value = waits["difference"] * a_week
+    what = "hours of waiting a week, over all jobs"
+    if waits["difference_low"] is None:
+        return f"On later days it changes {what}, by {value:+,.0f} (no interval: too few blocks)"
+    low, high = (waits[f"difference_{name}"] * a_week for name in ("low", "high"))
+    if low < 0 < high:
+        return f"On later days it does not surely change {what}: {value:+,.0f} (95 %: {low:+,.0f} to {high:+,.0f})"
+    least, most = sorted((abs(low), abs(high)))
+    verb = "saves" if high <= 0 else "costs"
+    return f"On later days it {verb} {abs(value):,.0f} {what} (95 %: {least:,.0f} to {most:,.0f})"
+
+
+def _who_pays(later: Object) -> list[str]:
+    """Returns whose waits become longer, in sentences."""
+    pays = later["pays"]
+    if pays is None:
+        return []
+    before, after = (pays["longest_s"][name] for name in ("today", "advised"))
+    told = [f"Who pays: the longest wait is {brief_seconds(after)} instead of {brief_seconds(before)}"]
+    worse = [row for row in pays["sizes"] if row["after_s"] > row["before_s"] + 60]
+    if worse:
+        most = max(worse, key=lambda row: row["lost_hours"])
+        waits = f"{brief_seconds(most['after_s'])} instead of {brief_seconds(most['before_s'])}"
+        told.append(f"jobs of {most['name']} {pays['size_of']} wait {waits} on average")
+    if pays["users"]:
+        told.append(f"{pays['users_worse']:,} of {counted(pays['users'], 'user')} wait longer on average than before")
+    return ["; ".join(told) + "."]
+
+
+def _how_sure(kind: str, stages: dict[str, Any]) -> list[str]:
+    """Returns what the statement rests on."""
+    if kind not in (KEEP, CHANGE):
+        return []
+    later = stages["later"]
+    windows, note = later["windows"], later["interval_note"]
+    jobs = windows["count"] * windows["length"]
+    what = f"Judged once, on {jobs:,} jobs of the last 30 % of the log in {windows['count']} parts"
+    told = [f"{what}; nothing had looked at them before the choice was fixed."]
+    if note:
+        told.append(f"{note[0].upper()}{note[1:]}.")
+    verdict = stages["calibration"]["verdict"]
+    if verdict == Verdict.ROUGHLY.words:
+        told.append("The simulation explains the log's own waits only roughly: take the figures as a direction.")
+    if verdict == Verdict.DOES_NOT.words:
+        told.insert(
+            0, "Mind that the simulation does NOT explain the log's own waits: on the machine all may be otherwise."
+        )
+    if verdict == UNKNOWN_VERDICT:
+        told.append("The log does not tell when jobs started, so that the simulation could not be held against it.")
+    return told
+
+
+def _believable(stages: dict[str, Any]) -> list[Object]:
+    calibration = stages.get("calibration")
+    if calibration is None:
+        return []
+    tones = {Verdict.EXPLAINS.words: "good", Verdict.DOES_NOT.words: "bad"}
+    verdict = "cannot be known" if calibration["verdict"] == UNKNOWN_VERDICT else calibration["verdict"]
+    return [_fact("simulation", verdict, calibration["because"], tones.get(calibration["verdict"], "plain"))]
+
+
+def _gains(stages: dict[str, Any]) -> list[Object]:
+    """Returns the figures of what is advised against what the site runs."""
+    later = stages["later"]
+    own, base = (_row(later, later[name]) for name in ("advised", "today"))
+    found = own["against"][later["today"]]
+    ratio = f"{short(found['ratio'])} times" if found["ratio"] is not None else f"{short(found['difference'])} more"
+    name = "ratio" if found["ratio"] is not None else "difference"
+    a_week = later["waits"]["difference"] * later["jobs_a_week"] / HOUR_S
+    pays = later["pays"]
+    longest = (
+        [pays["longest_s"][one] for one in ("advised", "today")] if pays else [own["max_wait_s"], base["max_wait_s"]]
+    )
+    return [
+        _fact(
+            _metric(later["metric"]),
+            ratio,
+            f"of {later['today']}{_interval(found, name)}",
+            "good" if later["is_better"] else "plain",
+        ),
+        _fact(
+            "mean wait",
+            brief_seconds(own["mean_wait_s"] or 0.0),
+            f"instead of {brief_seconds(base['mean_wait_s'] or 0.0)}; {a_week:+,.0f} hours of waiting a week",
+        ),
+        _fact(
+            "longest wait",
+            brief_seconds(longest[0] or 0.0),
+            f"instead of {brief_seconds(longest[1] or 0.0)}",
+            "bad" if (longest[0] or 0.0) > 1.05 * (longest[1] or 0.0) else "plain",
+        ),
+    ]
+
+
+def _today_facts(later: Object) -> list[Object]:
+    base = _row(later, later["today"])
+    return [
+        _fact("mean wait", brief_seconds(base["mean_wait_s"] or 0.0), f"under {later['today']} on later days"),
+        _fact("cores used", percent(base["core_utilization"]), "on later days"),
+    ]
+
+
+def _row(later: Object, label: str) -> Object:
+    found: Object = next(row for row in later["rows"] if row["label"] == label)
+    return found
+
+
+def _metric(name: str) -> str:
+    return name.removesuffix("_s").replace("_", " ")
+
+
+def _interval(contrast: Object, name: str) -> str:
+    low, high = contrast[f"{name}_low"], contrast[f"{name}_high"]
+    if low is None:
+        return " (no interval: too few blocks)"
+    return f" (95 %: {short(low)} to {short(high)})"
+
+
+def _fact(label: str, value: str, note: str, tone: str = "plain") -> Object:
+    return {"label": label, "value": value, "note": note, "tone": tone}
+
+
+def better_is(metric: str) -> str:
+    """Returns in which direction a metric is better, in a word."""
+    return "higher" if higher_is_better(metric) else "lower"

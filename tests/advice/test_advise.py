@@ -1,0 +1,226 @@
+"""From a log to a decision: what is advised, when nothing is, and that it says what its tables say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from shunter.advice.advise import Advice
+from shunter.advice.kept import STAGES
+from shunter.advice.site import INFERRED
+from shunter.errors import InputError
+from shunter.policies.scheduler import resolve_scheduler
+from tests.advice.small import CROWDED, QUIET, TRAINED, advised, asked, written
+
+
+@pytest.fixture
+def crowded() -> Advice:
+    return advised()
+
+
+def row(stage: dict[str, Any], label: str) -> dict[str, Any]:
+    return next(one for one in stage["rows"] if one["label"] == label)
+
+
+def test_the_sentence_is_what_the_tables_say(crowded: Advice) -> None:
+    later, conclusion = crowded.stages["later"], crowded.conclusion
+    assert conclusion["kind"] == "change"
+    against = row(later, later["advised"])["against"][later["today"]]
+    assert against["ratio_high"] < 1
+    assert all(one["holds"] for one in row(later, later["advised"])["bounds"])
+    assert f"becomes {against['ratio']:.2f} times" in crowded.headline
+    assert f"(95 %: {against['ratio_low']:.2f} to {against['ratio_high']:.2f})" in crowded.headline
+    longest_s = later["pays"]["longest_s"]
+    assert (
+        longest_s["advised"] == later["runs"]["advised"]["metrics"]["max_wait_s"] or later["runs"]["advised"]["warmup"]
+    )
+
+
+def test_what_is_advised_is_what_was_chosen_and_can_be_run(crowded: Advice) -> None:
+    choice = crowded.stages["choice"]
+    file = str(crowded.folder / "advised.toml")
+    scheduler = resolve_scheduler(policy=file, estimate=file)
+    assert f"{scheduler.policy.kind}/{scheduler.settings.dispatch}" in choice["label"].replace("tuned score", "linear")  # type: ignore[union-attr]
+    assert scheduler.settings.max_wait_s == choice["guard_s"]
+    assert any(file in command for step in crowded.conclusion["next"] for command in step["commands"])
+
+
+def test_every_stage_is_kept_and_a_page_is_written(crowded: Advice) -> None:
+    assert list(crowded.stages) == list(STAGES)
+    for name in STAGES:
+        content = json.loads((crowded.folder / f"{name}.json").read_text())
+        assert content["result"] == crowded.stages[name]
+    assert crowded.page is not None
+    assert crowded.page.stat().st_size > 10_000
+    for run in ("today", "advised"):
+        assert (crowded.folder / "runs" / run / "manifest.json").is_file()
+
+
+def test_later_days_change_nothing_before_the_choice(tmp_path: Path) -> None:
+    late = pl.int_range(pl.len()) >= 630
+    changed = {
+        "run_s": pl.when(late).then(pl.col("run_s") * 3).otherwise("run_s"),
+        "requested_s": pl.when(late).then(pl.col("requested_s") * 5).otherwise("requested_s"),
+        "tasks": pl.when(late).then(1).otherwise("tasks"),
+    }
+    found = [
+        advised(written(tmp_path, name=f"{name}.parquet", columns=columns), out=Path(name))
+        for name, columns in (("as-it-was", None), ("changed", changed))
+    ]
+    first, second = (one.stages for one in found)
+    for name in ("comparison", "tuning", "choice"):
+        told = [json.dumps(one[name]).replace("as-it-was", "X").replace("changed", "X") for one in (first, second)]
+        assert told[0] == told[1], name
+    assert first["later"]["rows"] != second["later"]["rows"]
+
+
+def test_where_nobody_waits_there_is_no_advice() -> None:
+    advice = advised(QUIET)
+    assert advice.conclusion["kind"] == "quiet"
+    assert "too few jobs wait" in advice.headline
+    assert "later" not in advice.stages
+    assert advice.page is not None
+
+
+def test_too_short_a_log_is_said_to_be() -> None:
+    advice = advised("generate:lublin?seed=3&jobs=799&cores=64&load=1.0")
+    assert advice.conclusion["kind"] == "too-short"
+    assert "799 jobs are too few" in advice.headline
+    assert "800 jobs or more" in advice.headline
+    assert "comparison" not in advice.stages
+
+
+def test_a_simulation_that_does_not_explain_the_log_stops_it(tmp_path: Path) -> None:
+    log = written(tmp_path, columns={"logged_wait_s": pl.col("run_s").shuffle(seed=1) * 40 + 5000})
+    advice = advised(log)
+    assert advice.conclusion["kind"] == "not-believed"
+    assert "does not explain the waits" in advice.headline
+    assert "comparison" not in advice.stages
+    anyway = advised(log, anyway=True)
+    assert anyway.conclusion["kind"] in ("change", "keep")
+    assert any("does NOT explain" in sentence for sentence in anyway.conclusion["sentences"])
+    # What was kept of the first go is not done again.
+    assert "calibration" in anyway.reused
+
+
+def test_what_was_reached_before_and_is_not_now_is_gone() -> None:
+    advised()
+    advised(QUIET)
+    assert not Path("advice/later.json").exists()
+
+
+def test_run_times_that_are_known_are_said_to_be() -> None:
+    for spec in (CROWDED.replace("factor", "none"), CROWDED.replace("factor", "accurate")):
+        advice = advised(spec, out=Path(spec[-8:]))
+        assert any("assumes that run times are known" in one for one in advice.conclusion["sentences"])
+
+
+def test_who_needs_true_run_times_is_never_advised(tmp_path: Path) -> None:
+    none = pl.lit(None, dtype=pl.Float64)
+    advice = advised(written(tmp_path, columns={"requested_s": none}))
+    choice = advice.stages["choice"]
+    assert choice["left_out"]
+    assert not set(choice["left_out"]) & set(choice["ladder"].values())
+    for one in advice.stages["comparison"]["best"]:
+        assert one["words"]["policy"] not in ("sjf", "saf", "f2")
+    assert any("no requested time" in one for one in advice.conclusion["sentences"])
+
+
+def test_users_stand_in_for_requests(tmp_path: Path) -> None:
+    none = pl.lit(None, dtype=pl.Float64)
+    user = "u" + (pl.col("run_s").rank("ordinal") // 200).cast(pl.String)
+    advice = advised(written(tmp_path, columns={"requested_s": none, "user": user}))
+    assert advice.stages["comparison"]["combinations"][0]["estimate"] == "last-two"
+    assert advice.stages["cluster"]["reserve_by"] == ["--reserve-by", "estimate"]
+
+
+def test_a_single_limit_is_taken_and_several_are_chosen_from() -> None:
+    advice = advised(guards_s=(86_400.0,))
+    assert advice.stages["choice"]["guard_s"] == 86_400.0
+    assert "--max-wait 1d" in advice.stages["later"]["advised"]
+    several = advised(guards_s=(None, 7200.0))
+    assert several.stages["choice"]["guard_s"] is None
+    assert [one["guard_s"] for one in several.stages["later"]["guards"]] == [None, 7200.0]
+
+
+def test_the_site_may_be_the_best_already() -> None:
+    best = advised().stages["comparison"]["best"][0]["label"]
+    advice = advised(site=best, out=Path("again"))
+    assert advice.stages["later"]["today"] == best
+    assert best not in advice.stages["choice"]["ladder"].values() or advice.stages["choice"]["ladder"]["today"] == best
+
+
+def test_the_machine_may_be_inferred(tmp_path: Path) -> None:
+    log = written(tmp_path, columns={"logged_wait_s": pl.col("run_s") * 0})
+    jobs = pl.read_parquet(log)
+    jobs.write_parquet(log)  # Without the note of the machine that Shunter writes beside the table.
+    advice = advised(log, anyway=True)
+    assert advice.stages["cluster"]["from"] == INFERRED
+    assert advice.stages["cluster"]["words"] == ["--cluster", "advice/cluster.toml"]
+
+
+def test_the_sites_own_files_tell_the_machine_and_the_order(tmp_path: Path) -> None:
+    conf = tmp_path / "slurm.conf"
+    conf.write_text(
+        "ClusterName=small\nSchedulerType=sched/backfill\nPriorityType=priority/multifactor\nPriorityWeightAge=1000\n"
+        "PriorityWeightJobSize=10\nNodeName=n[1-4] CPUs=16 RealMemory=64000\nPartitionName=all Nodes=ALL Default=YES\n"
+    )
+    advice = advised(nodes=(str(conf),))
+    cluster = advice.stages["cluster"]
+    assert cluster["cluster"]["cores"] == 64
+    assert cluster["site"]["label"] == "site-policy.toml/conservative"
+    assert Path("advice/site-policy.toml").is_file()
+
+
+def test_a_network_is_trained_where_there_is_time() -> None:
+    advice = advised(effort=TRAINED)
+    training = advice.stages["training"]
+    assert training["skipped"] is None
+    assert training["steps"] >= TRAINED.steps
+    assert Path("advice/learned/best/policy.json").is_file()
+
+
+def test_policies_that_stop_jobs_are_tried_only_if_allowed() -> None:
+    plain = {row["policy"] for row in advised().stages["comparison"]["combinations"]}
+    allowed = advised(allow_preemption=True).stages["comparison"]["combinations"]
+    assert not plain & {"srtf", "las"}
+    stopping = [row for row in allowed if row["policy"] in ("srtf", "las")]
+    assert stopping
+    # At a cost: no mark of free stops.
+    assert not any("free-preemption" in row["marks"] for row in stopping)
+
+
+NASTY = "<script>alert(1)</script>\"'$x\u202e"
+
+
+def test_names_of_strangers_are_shown_as_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from shunter.advice.terminal import print_advice
+
+    log = written(tmp_path, name="<b>'$x\u202e.parquet", columns={"user": pl.lit(NASTY)})
+    advice = advised(log)
+    assert advice.page is not None
+    page = advice.page.read_text()
+    assert "<script>alert(1)" not in page
+    assert "<b>'$x" not in page
+    assert "\u202e" not in page
+    print_advice(advice)
+    assert "\u202e" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"nodes": ("a.conf",), "cluster": "64"}, "both describe the machine"),
+        ({"threads": 0}, "--threads is 0"),
+        ({"placements": ("nowhere",)}, "unknown placement 'nowhere'"),
+        ({"site": "nobody/easy"}, "unknown policy 'nobody'"),
+        ({"load": -1.0}, "load"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_is_read(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        asked("no-such-file.swf", **given).check()
