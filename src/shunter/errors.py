@@ -14,6 +14,11 @@ def visible(text: str) -> str:
     return _OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
+def failure_text(error: Exception) -> str:
+    """Returns the kind of an error and what it says in one line, whatever code of a user's own has raised it."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
 class ShunterError(Exception):
     """Anything that Shunter reports in one line instead of a traceback."""
 

@@ -147,6 +147,7 @@ def test_status_tells_what_was_found_out_and_eta_asks_an_operation(
         (("slurm", "--policy", "srtf"), "stops running jobs"),
         (("slurm", "--history", "no-such.log"), "no-such.log"),
         (("undo",), "there is no such folder"),
+        (("slurm", "--once", "--config", ""), "Invalid value for '--config': it is empty"),
         (("status",), "there is no such folder"),
     ],
 )
@@ -200,3 +201,5 @@ def test_an_audit_that_is_none_is_told(shunter: Command, tmp_path: Path) -> None
     assert "is no line of an audit" in shunter("operate", "replay", audit, "--policy", "sjf").error()
     audit.write_text('{"schema": 1, "input_sha256": "00", "order": [], "chosen": {}, "policy": "sjf"}\n')
     assert "nothing of it can be decided again" in shunter("operate", "replay", audit, "--policy", "sjf").error()
+    audit.write_text('{"schema": 1, "time_s": 1.0, "candidates": []}\n')
+    assert "in none of its cycles" in shunter("operate", "replay", audit, "--policy", "sjf").error()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from shunter.checks import TIME
-from shunter.cli.options import TrustOption, duration
+from shunter.cli.options import TrustOption, duration, given_text
 from shunter.cli.parsing import Exit, Option, echo
 from shunter.errors import InputError, visible
 from shunter.execution.operating.stopping import signals_caught
@@ -17,18 +17,26 @@ NAMES: Final = {"slurm": "Slurm", "lsf": "LSF"}
 
 PolicyOption = Annotated[
     str | None,
-    Option(metavar="NAME", show_default="the file's, or fcfs", help="Who orders the queue ('shunter policies')."),
+    Option(
+        metavar="NAME",
+        parser=given_text,
+        show_default="the file's, or fcfs",
+        help="Who orders the queue ('shunter policies').",
+    ),
 ]
 ModeOption = Annotated[
     str, Option(metavar="MODE", help="off, observe, nudge or enforce: how far to go at most, whatever the file says.")
 ]
 ConfigOption = Annotated[
-    str | None, Option(metavar="FILE", show_default="none", help="A TOML file; what it says is followed at once.")
+    str | None,
+    Option(
+        metavar="FILE", parser=given_text, show_default="none", help="A TOML file; what it says is followed at once."
+    ),
 ]
 StateOption = Annotated[
     str | None,
     Option(
-        metavar="FOLDER", show_default="~/.local/state/shunter/operate-NAME",
+        metavar="FOLDER", parser=given_text, show_default="~/.local/state/shunter/operate-NAME",
         help="Where the lock, the journal, the audit and the status are.",
     ),
 ]  # fmt: skip

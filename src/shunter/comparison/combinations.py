@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path, PurePath
@@ -109,11 +109,15 @@ def combine(
     types = {name: {} if name is None else {"pairs": resolve_pairs(name).text} for name in _distinct(pairings)}
     possible: dict[Settings, Combination] = {}
     skipped: dict[str, str] = {}
-    shown = _shown({name: _label(policy) for name, policy in found.items()})
-    shown_places = _shown({name: place.label for name, place in places.items() if place})
-    shown_estimates = _shown({name: _label(estimate) for name, estimate in seen.items() if estimate})
-    # Prices are long; two files of them are told apart by their names.
-    shown_types = _shown({name: PurePath(name).name.partition("?")[0] for name in types if name})
+    # Labels name what differs; titles of tables say what all have in common.
+    shown = {
+        "policy": _shown({name: _label(policy) for name, policy in found.items()}),
+        "placement": _shown({name: place.label for name, place in places.items() if place}),
+        "estimate": _shown({name: _label(estimate) for name, estimate in seen.items() if estimate}),
+        # Prices are long; two files of them are told apart by their names.
+        "pairs": _shown({name: PurePath(name).name.partition("?")[0] for name in types if name}),
+    }
+    several = {name for name, some in (("placement", places), ("estimate", seen), ("pairs", types)) if len(some) > 1}
     for policy, dispatch, placement, estimate, pairing in product(names, rules, places, seen, types):
         words = {"dispatch": dispatch, "placement": places[placement], "estimate": seen[estimate]}
         try:
@@ -122,18 +126,32 @@ def combine(
         except InputError as error:
             skipped.setdefault(policy, str(error))
             continue
-        settings, own = scheduler.settings, scheduler.estimate
-        parts = [shown[policy], settings.dispatch]
-        # Labels name what differs; titles of tables say what all have in common.
-        parts += [shown_places.get(settings.placement, settings.placement)] if len(places) > 1 else []
-        parts += [shown_estimates.get(own.text, _label(own))] if len(seen) > 1 else []
-        parts += [shown_types[pairing]] if len(types) > 1 and pairing else []
+        label = "/".join(_parts(scheduler, policy, pairing, shown, several))
         # By its settings: asked for twice under two names, a combination is run once.
-        possible[settings] = Combination("/".join(parts), scheduler)
+        possible[scheduler.settings] = Combination(label, scheduler)
     if not possible:
         raise InputError(next(iter(skipped.values())))
     labels = {name: [one.label for one in possible.values() if one.settings.policy == name] for name in skipped}
     return Combinations(tuple(possible.values()), tuple(_told(skipped[name], labels[name]) for name in skipped))
+
+
+def _parts(
+    scheduler: Scheduler,
+    policy: str,
+    pairing: str | None,
+    shown: Mapping[str, Mapping[str, str]],
+    several: Collection[str],
+) -> Iterator[str]:
+    """Yields the parts of a label: the policy, its rule, and what else there are several of."""
+    settings, own = scheduler.settings, scheduler.estimate
+    yield shown["policy"][policy]
+    yield settings.dispatch
+    if "placement" in several:
+        yield shown["placement"].get(settings.placement, settings.placement)
+    if "estimate" in several:
+        yield shown["estimate"].get(own.text, _label(own))
+    if "pairs" in several and pairing is not None:
+        yield shown["pairs"][pairing]
 
 
 def _told(reason: str, labels: Sequence[str]) -> str:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 import threading
 import time
+from typing import Any
 
 import pytest
 
+from shunter.errors import InputError
 from shunter.execution.lsf.neighbor import Lsf
 from shunter.execution.lsf.programs import Programs
 from shunter.execution.operating import undo_journal
+from shunter.execution.operating.folder import OperationFolder
 from shunter.execution.operating.operation import Operation
 from shunter.execution.operating.undoing import undo_all
 from tests.execution.lsf.emulation import EmulatedLsf
@@ -261,3 +265,42 @@ def test_a_full_disk_keeps_nobody_from_undoing(
     assert (len(found.changes), found.left) == (len(before.splitlines()) - 1, 0)
     assert found.trouble == [f"{beside.folder.journal}: cannot be written (No space left on device)"]
     assert beside.folder.journal.read_bytes() == before
+
+
+def test_a_disk_that_can_only_be_read_keeps_nobody_from_undoing(
+    lsf: EmulatedLsf, beside: Beside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nine, one = lsf.crowd(9, 1)
+    operation = beside.make()
+    with beside.folder.locked():
+        operation.cycle()
+    assert lsf.line() == [one, nine]
+    opened = os.open
+
+    def only_read(path: str, flags: int, *more: Any, **others: Any) -> int:  # noqa: ANN401 - as os.open takes them
+        if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and str(path).startswith(str(beside.folder.path)):
+            raise OSError(errno.EROFS, "Read-only file system")
+        return opened(path, flags, *more, **others)
+
+    monkeypatch.setattr(os, "open", only_read)
+    with beside.folder.locked():
+        found = undo_all(beside.folder, beside.neighbor, is_dry=False, tell=beside.said.append)
+        with pytest.raises(InputError, match="operates here already"):
+            OperationFolder(beside.folder.path).lock()
+    assert lsf.line() == [nine, one]
+    assert (found.left, found.trouble) == (0, [f"{beside.folder.journal}: cannot be written (Read-only file system)"])
+
+
+def test_a_cycle_that_fails_says_which_file_and_why(
+    lsf: EmulatedLsf, beside: Beside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lsf.crowd(9, 1)
+    operation = beside.make()
+
+    def full(*_words: object) -> None:
+        operation.stop()
+        raise OSError(errno.ENOSPC, "No space left on device", str(beside.folder.audit))
+
+    monkeypatch.setattr(operation._audit, "keep", full)
+    assert operation.run()
+    assert f"the cycle failed, everything is undone: {beside.folder.audit}: No space left on device" in beside.said

@@ -79,8 +79,11 @@ def test_late_failing_and_illegal_decisions_are_stood_in_for(picture: Picture, m
     def elsewhere(picture: Picture, scheduler: Any) -> Verdict:  # noqa: ANN401 - not looked at
         return Verdict("x", (2, 3, 4), {2: ("no-such-node",)}, {})
 
+    def in_lines(picture: Picture, scheduler: Any) -> Verdict:  # noqa: ANN401 - not looked at
+        raise ValueError("in two\nlines")
+
     said = []
-    for wrong in (late, failing, elsewhere):
+    for wrong in (late, failing, elsewhere, in_lines):
         with monkeypatch.context() as patched:
             patched.setattr(judging, "verdict_of", wrong)
             judge = Judge(Configuration(policy="sjf", deadline_s=0.05))
@@ -91,6 +94,7 @@ def test_late_failing_and_illegal_decisions_are_stood_in_for(picture: Picture, m
             if wrong is late:
                 assert judge.decide(picture).fallback == "still busy with an earlier decision"
     assert said[0] == "no decision within 50 ms"
+    assert said[3] == "ValueError: in two lines"
     assert "not one of the jobs" in said[1]
     assert "cannot" in said[2]
 

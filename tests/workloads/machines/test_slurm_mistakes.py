@@ -136,3 +136,9 @@ def test_strict_reading_refuses_what_it_would_skip(tmp_path: Path) -> None:
     paths = write_files(tmp_path, nodes=NODES, qos="Name|Priority\nnormal|1\nbroken\n")
     with pytest.raises(InputError, match=r"qos:3: the row has 1 fields, the header 2 \(not readable: line skipped\)"):
         read_site(paths, strict=True)
+
+
+def test_a_partition_without_a_name_is_no_cluster_file_that_cannot_be_read(tmp_path: Path) -> None:
+    texts = {"slurm_conf": CONFIGURATION, "partitions": PARTITIONS.replace("PartitionName=long", "PartitionName= long")}
+    with pytest.raises(InputError, match=r"partitions:14: PartitionName is ''; expected a name"):
+        read_site(write_files(tmp_path, **texts))

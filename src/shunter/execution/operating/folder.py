@@ -56,7 +56,7 @@ class OperationFolder:
         path = self.path / "lock"
         try:
             # Close-on-exec is Python's default: no command inherits the lock.
-            self._lock = os.open(path, os.O_RDWR | os.O_CREAT, FILE_MODE)
+            self._lock = _open_lock(path)
         except OSError as error:
             raise InputError(f"{path}: cannot be opened ({error.strerror}); name another folder with --state") from None
         if not _is_taken(self._lock):
@@ -113,6 +113,16 @@ class OperationFolder:
         except OSError:
             return True
         return True
+
+
+def _open_lock(path: Path) -> int:
+    """Opens a lock file; one that can only be read serves as well, for a broken disk must keep nobody from undoing."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, FILE_MODE)
+    except OSError:
+        with suppress(OSError):
+            return os.open(path, os.O_RDONLY)
+        raise
 
 
 def _is_taken(lock: int) -> bool:

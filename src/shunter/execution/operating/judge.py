@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from shunter.checks import check_name
+from shunter.errors import failure_text
 from shunter.execution.deciding import queue_scheduler
 from shunter.execution.operating.breaker import Breaker
 from shunter.execution.operating.configuration import SITE_ORDER, Configuration
@@ -128,7 +129,7 @@ class Judge:
                 check_verdict(verdict, picture)
                 return replace(verdict, fallback=why)
             except Exception as error:
-                why = f"{why}; {self._configuration.fallback}: {type(error).__name__}: {error}"
+                why = f"{why}; {self._configuration.fallback}: {failure_text(error)}"
         left = {picture.rows[row].job.id for row in picture.candidates}
         return Verdict(SITE_ORDER, tuple(job.id for job in picture.site.candidates if job.id in left), {}, {}, why)
 

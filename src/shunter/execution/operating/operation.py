@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from shunter.errors import InputError
+from shunter.errors import InputError, failure_text
 from shunter.execution.operating.audit import Audit
 from shunter.execution.operating.breaker import Breaker
 from shunter.execution.operating.change import Change
@@ -126,7 +126,7 @@ class Operation:
                     raise
                 self.tally.failed_cycles += 1
                 self._must_undo = True
-                self._tell(f"the cycle failed, everything is undone: {type(error).__name__}: {error}")
+                self._tell(f"the cycle failed, everything is undone: {self._why(error)}")
             if once:
                 self._tell_once()
                 return not self._has_failed
@@ -314,7 +314,7 @@ class Operation:
             self._judge.warm_up(picture)
         # What is wrong shows again when it counts, and is counted then.
         except Exception as error:
-            self._tell(f"policy {self._configured.now.policy}: {type(error).__name__}: {error}")
+            self._tell(f"policy {self._configured.now.policy}: {failure_text(error)}")
 
     def _act(self, site: Site, verdict: Verdict) -> tuple[list[Change], dict[int, str]]:
         if self._mode < Mode.NUDGE or not self._may_go_on() or time.time() - site.now_s > STALE_S or self._must_undo:
@@ -367,7 +367,7 @@ class Operation:
                 self._tell(f"{self._neighbor.name} was not read: {error}")
             except OSError as error:
                 # A full disk keeps nobody from undoing.
-                self._tell(f"{error.filename or self.folder.path}: cannot be written ({error.strerror})")
+                self._tell(f"not written down: {self._why(error)}")
             if time.monotonic() > until:
                 self._tell(f"not everything is undone; do it with: shunter operate undo --state {self.folder.path}")
                 return False
@@ -375,6 +375,12 @@ class Operation:
         with suppress(OSError):
             self._publish(None, is_up=False)
         return True
+
+    def _why(self, error: Exception) -> str:
+        """Returns what went wrong: a file and why, or the kind of an error that nobody has foreseen."""
+        if isinstance(error, OSError) and error.strerror:
+            return f"{error.filename or self.folder.path}: {error.strerror}"
+        return failure_text(error)
 
     def _publish(self, site: Site | None, *, is_up: bool = True) -> None:
         """Writes the status."""

@@ -111,6 +111,8 @@ def replay_audit(path: Path, words: Mapping[str, Any], against: str | None) -> R
         latest = read_input(file)
         _see(seen, latest.rows)
         _compare(found, alike, line, latest, scheduler)
+    if latest is None and not decided:
+        raise InputError(f"{path}: in none of its cycles was there anything to decide; ask again when somebody waits")
     if latest is None:
         raise InputError(f"{path}: nothing of it can be decided again; are the files in {path.parent / 'inputs'} gone?")
     if alike:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
+from shunter.errors import failure_text
 from shunter.execution.deciding import queue_scheduler
 from shunter.execution.operating import calibration, counterfactual
 from shunter.execution.operating.aside import Aside
@@ -187,7 +188,7 @@ class SideWork:
 
     def _fail(self, name: str, error: Exception) -> None:
         self._failures[name] += 1
-        self._last_failure = f"{name}: {type(error).__name__}: {error}"
+        self._last_failure = f"{name}: {failure_text(error)}"
         self._tell(f"{self._last_failure}; the operation goes on")
 
     def told(self) -> dict[str, Any]:

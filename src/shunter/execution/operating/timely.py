@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import TypeVar
 
+from shunter.errors import failure_text
 from shunter.execution.operating.breaker import Breaker
 
 T = TypeVar("T")
@@ -48,7 +49,7 @@ class Timely:
             answer = question()
         # Whatever is wrong with a policy, the site must not suffer.
         except Exception as error:
-            why = str(error) if isinstance(error, NotNowError) else f"{type(error).__name__}: {error}"
+            why = str(error) if isinstance(error, NotNowError) else failure_text(error)
             self.breaker.fail(time.monotonic(), why)
             raise NotNowError(why) from None
         self.breaker.succeed()

@@ -89,7 +89,8 @@ def _note_section(section: str, begun: int, lines: list[_Line], site: Site) -> N
         if name is None:
             raise InputError(f"{site.repairs.locate(begun)}: the queue has no QUEUE_NAME; add one")
         # What bqueues prints of it is in force, and stays.
-        site.partitions[name.value] = record | site.partitions.get(name.value, {})
+        own = site.name_of(name)
+        site.partitions[own] = record | site.partitions.get(own, {})
     elif section in ("hostgroup", "usergroup"):
         groups = site.host_groups if section == "hostgroup" else site.user_groups
         for line, cells in _rows(lines, site):

@@ -22,5 +22,5 @@ def recognizes(source: Source) -> bool:
 def note(source: Source, site: Site) -> None:
     """Notes each partition; what is printed is in force, and goes before what a configuration says."""
     for record in printed_records(source, site, _START):
-        name = record.pop(_START.lower()).value
+        name = site.name_of(record.pop(_START.lower()))
         site.partitions[name] = site.partitions.get(name, {}) | record

@@ -138,6 +138,16 @@ class Site:
         where = self.repairs.locate(told.place)
         return InputError(f"{where}: {told.key} is {told.value[:_SHOWN]!r}; expected {expected}")
 
+    def name_of(self, told: Told) -> str:
+        """Returns the name of a partition or queue.
+
+        Raises:
+            InputError: It is blank: no cluster file could name it.
+        """
+        if not told.value.strip():
+            raise self.wrong(told, "a name")
+        return told.value
+
     def where(self, record: Record) -> str:
         """Returns where a record begins, for errors of its rules."""
         return self.repairs.locate(next(iter(record.values())).place)

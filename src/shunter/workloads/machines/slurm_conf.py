@@ -51,7 +51,7 @@ def note(source: Source, site: Site) -> None:
         record = {key.lower(): Told(place, key, value) for key, value in pairs}
         kind = next(iter(record), "")
         if kind == "partitionname":
-            name = record.pop(kind).value
+            name = site.name_of(record.pop(kind))
             if name.upper() == _DEFAULT:
                 defaults |= record
             else:
