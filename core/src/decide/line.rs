@@ -6,7 +6,7 @@ use crate::decide::Reason;
 use crate::dispatch::beside::{can_reserve, Head};
 use crate::dispatch::guarded;
 use crate::dispatch::pairs;
-use crate::dispatch::reserving::first_delayed;
+use crate::dispatch::trial::first_delayed;
 use crate::dispatch::turns::is_passed_over;
 use crate::model::config::{Dispatch, Policy};
 use crate::model::job::Shape;

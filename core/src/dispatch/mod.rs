@@ -21,6 +21,7 @@ mod room;
 mod search;
 mod standing;
 pub(crate) mod timelines;
+pub(crate) mod trial;
 pub(crate) mod turns;
 mod victims;
 

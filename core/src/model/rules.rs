@@ -147,11 +147,10 @@ impl Rules {
 
     /// The first counter that has too little left for a job at an instant, if so much is used of each.
     pub(crate) fn barring(&self, job: usize, instant_ms: i64, used: impl Fn(usize) -> i64) -> Option<u32> {
-        let week_ms = self.week_ms(instant_ms);
         let bars = |take: &&Take| {
             let Counter { capacity, hours } = self.counters[take.counter as usize];
             used(take.counter as usize) + take.amount > capacity
-                && hours.is_none_or(|hours| self.hours[hours as usize].hold_at(week_ms))
+                && hours.is_none_or(|hours| self.hours[hours as usize].hold_at(self.week_ms(instant_ms)))
         };
         self.takes(job).iter().find(bars).map(|take| take.counter)
     }
