@@ -219,7 +219,7 @@ def later_stage(request: AdviseRequest, site: Site, kept: Kept, progress: Progre
         "sentence": judge_contrast(advised.label, today, own.against[today], found.metric)[1],
     }
     runs = {"today": site.today, "advised": advised} if advised != site.today else {"today": site.today}
-    ran = {name: run_object(request, site, kept, name, one) for name, one in runs.items()}
+    ran = {name: run_object(request, site, kept, windows, name, one) for name, one in runs.items()}
     return result | {"runs": {name: one.told for name, one in ran.items()}, "pays": who_pays(ran)}
 
 
