@@ -102,6 +102,8 @@ def test_where_nobody_waits_there_is_no_advice() -> None:
     advice = advised(QUIET)
     assert advice.conclusion["kind"] == "quiet"
     assert "too few jobs wait" in advice.headline
+    # Options that other verbs have and this one has not.
+    assert not any("--part" in one or "--warmup" in one for one in advice.conclusion["sentences"])
     assert "later" not in advice.stages
     assert advice.page is not None
 

@@ -58,8 +58,10 @@ def _not_believed(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
 
 def _quiet(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
     note = (stages.get("later") or stages.get("choice") or stages["comparison"])["contention_note"]
+    # What remedies it names are options of other verbs; those of this one are among the next steps.
+    why = note.partition(";")[0]
     what = "No advice: too few jobs wait here for policies to differ"
-    return [f"{what}. Keep {stages['comparison']['today']}.", f"{note[0].upper()}{note[1:]}."], []
+    return [f"{what}. Keep {stages['comparison']['today']}.", f"{why[0].upper()}{why[1:]}."], []
 
 
 def _keep(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
