@@ -79,6 +79,7 @@ bench: install ## Run the benchmarks; they print figures and ratios
 	PYTHONPATH=. $(BIN)/python benchmarks/serve.py
 	PYTHONPATH=. $(BIN)/python benchmarks/train.py --quick
 	PYTHONPATH=. $(BIN)/python benchmarks/replay.py
+	$(BIN)/python benchmarks/gantt.py
 	PYTHONPATH=. $(BIN)/python benchmarks/ray_engine.py
 	PYTHONPATH=. $(BIN)/python benchmarks/lsf_plugin.py --cycles 1000 --valgrind-cycles 0
 	PYTHONPATH=. $(BIN)/python benchmarks/local_queue.py --jobs 2000 --queued 0,10000

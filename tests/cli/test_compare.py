@@ -116,7 +116,15 @@ def test_files(shunter: Command, tmp_path: Path) -> None:
     out = tmp_path / "compared"
     plot = out / "figure.png"
     shunter(*SMALL, "--policy", "fcfs,sjf", "--seed", 4, "--out", out, "--plot", plot, "--json").json()
-    names = ["comparison.csv", "comparison.parquet", "figure.png", "manifest.json", "windows.csv", "windows.parquet"]
+    names = [
+        "comparison.csv",
+        "comparison.json",
+        "comparison.parquet",
+        "figure.png",
+        "manifest.json",
+        "windows.csv",
+        "windows.parquet",
+    ]
     assert sorted(path.name for path in out.iterdir()) == names
     rows = pl.read_parquet(out / "comparison.parquet")
     assert rows.height == 2

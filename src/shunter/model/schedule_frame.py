@@ -50,6 +50,7 @@ def schedule_frame(schedule: Schedule) -> pl.DataFrame:
             **({"features": jobs["features"]} if "features" in jobs.columns else {}),
             **_admitted(schedule),
             **_exclusive(schedule),
+            **_requested(schedule),
             **_conditions(schedule),
             **_asked_of_site(schedule),
         },
@@ -85,6 +86,12 @@ def _exclusive(schedule: Schedule) -> dict[str, pl.Series]:
     return {} if flags is None else {"exclusive": pl.Series(flags).cast(pl.Boolean)}
 
 
+def _requested(schedule: Schedule) -> dict[str, pl.Series]:
+    """Returns for how long each job asked; nothing where the log does not tell it."""
+    requested_s = schedule.workload.jobs["requested_s"]
+    return {} if requested_s.null_count() == len(requested_s) else {"requested_s": requested_s}
+
+
 def _conditions(schedule: Schedule) -> dict[str, pl.Series | NDArray[np.float64]]:
     """Returns what kept jobs from waiting, and since when they waited; nothing where no job was ever held."""
     jobs = schedule.workload.jobs
@@ -99,7 +106,7 @@ def _asked_of_site(schedule: Schedule) -> dict[str, pl.Series]:
     jobs, rules = schedule.workload.jobs, schedule.cluster.rules
     if not (rules.bind_starts or rules.hold_jobs):
         return {}
-    return {name: jobs[name] for name in ("requested_s", "account", "qos", "licenses") if name in jobs.columns}
+    return {name: jobs[name] for name in ("account", "qos", "licenses") if name in jobs.columns}
 
 
 def stops_frame(schedule: Schedule, stops: Stops) -> pl.DataFrame:

@@ -99,3 +99,16 @@ def test_the_theme_can_be_switched(nasty: Path, open_page: OpenPage) -> None:
 def test_a_page_without_figures_is_small() -> None:
     page = Page("a", "b", Summary("c"), (Section("d", "D", "e", (Prose("f"),)),))
     assert len(page_html(page)) < 60_000
+
+
+def test_paper_is_light_whatever_the_screen_is(nasty: Path, open_page: OpenPage) -> None:
+    page = open_page(nasty, dark=True).page
+    color = "getComputedStyle(document.body).color"
+    on_screen = page.evaluate(color)
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.evaluate(color) == "rgb(0, 0, 0)"
+    page.locator(".plot svg").first.wait_for(state="attached")  # Also those that nobody has scrolled to are drawn.
+    page.emulate_media(media="screen")
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(color) == on_screen

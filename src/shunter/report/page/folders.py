@@ -27,6 +27,7 @@ from shunter.report.page.learning import (
     standings_sections,
     study_sections,
     training_summary,
+    tuning_summary,
 )
 from shunter.report.page.log import log_section
 from shunter.report.page.parts import Page, Section, Summary
@@ -230,6 +231,21 @@ def _has_curves(folder: Path) -> bool:
     return any(folder.glob(f"{SEED_FOLDER}*/{CSV_FILE}"))
 
 
+def _printed(files: Sequence[Path], anonymous: bool) -> Page:
+    """Returns the page of what ``--json`` has printed."""
+    result = read_object(files[0])
+    if "combinations" in result:
+        kind, summary, sections = "comparison", comparison_summary(result), comparison_sections(result)
+    elif "agreement" in result:
+        kind, summary, sections = "calibration", calibration_summary(result), calibration_sections(result)
+    elif {"objective", "logs", "training"} <= result.keys():
+        kind, summary, sections = "tuning", tuning_summary(result), standings_sections(result)
+    else:
+        raise InputError(f"{files[0]}: expected what compare, evaluate, calibrate or tune prints with --json")
+    name = str(result.get("workload") or ", ".join(str(log["workload"]) for log in result["logs"]))
+    return Page(name, kind, summary, (*sections, provenance_section({files[0].name: result})))
+
+
 def _has(*names: str) -> Callable[[Path], bool]:
     return lambda folder: any((folder / name).is_file() for name in names)
 
@@ -245,5 +261,6 @@ KINDS: Final = (
     Kind("a training", "train --out", _has(CSV_FILE), _trainings, takes_several=True),
     Kind("a training with several seeds", "train --seeds", _has_seeds, _seeds),
     Kind("a study", "study --out", _has(STUDY_FILE), _study),
+    Kind("a result", "compare, evaluate, calibrate or tune --json", lambda path: path.suffix == ".json", _printed),
 )
 """The kinds of folders that this layer knows; the first that fits counts."""

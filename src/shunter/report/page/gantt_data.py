@@ -30,9 +30,12 @@ NOT_KNOWN: Final = 2**32 - 1
 UNITS_MS: Final = (1, 10, 100, 1000, 10_000, 100_000)
 """Times are counted in the first of these in which they have room."""
 MOST_JOBS: Final = 200_000
-"""Of a larger run, so many jobs are drawn: the first to start."""
-MOST_EXPLAINED, MOST_HELD_AGAINST = 100, 60_000
-"""So many jobs are explained exactly, those that waited longest; fewer where more than so many others ran meanwhile."""
+"""Of a larger run, so many jobs are drawn, the first to be submitted."""
+MOST_EXPLAINED, MOST_MEANWHILE, MOST_IN_ALL = 100, 4_000, 40_000
+"""So many jobs are explained exactly, those that waited longest. It takes the longer the more others ran meanwhile: of
+these no job has more than the second number, and all together no more than the third."""
+LEVEL: Final = 6
+"""Of compression."""
 ALWAYS_TOLD: Final = ("cores", "free")
 WAIT_EDGES_S: Final = (60, 600, 3_600, 21_600, 86_400)
 WAIT_NAMES: Final = ("no wait (up to 1 min)", "up to 10 min", "up to 1 h", "up to 6 h", "up to 1 d", "longer")
@@ -210,7 +213,8 @@ class _Packing:
             "fields": [{"title": title, "column": name, "kind": kind} for title, name, kind in fields],
             "notes": {"column": "reason", "texts": texts, "own": self._explained(waiting)},
             "colors": [
-                {"title": "user", "column": "user", "names": "users"},
+                # One color for all would tell nothing.
+                *([{"title": "user", "column": "user", "names": "users"}] if len(self._users()[0]) > 1 else []),
                 {"title": "wait", "column": "wait", "edges": list(WAIT_EDGES_S), "names": list(WAIT_NAMES)},
                 {"title": unit, "column": asked, "edges": size_edges, "names": size_names},
                 {"title": "outcome", "column": "outcome", "names": self.outcomes},
@@ -223,14 +227,16 @@ class _Packing:
         waited_ms = np.nan_to_num(waiting.start_ms - record.eligible_ms)
         starts_ms, ends_ms = np.sort(record.segments.start_ms), np.sort(record.segments.end_ms)
         found: dict[str, str] = {}
-        left = MOST_HELD_AGAINST
-        for row in np.argsort(-waited_ms, kind="stable")[:MOST_EXPLAINED].tolist():
+        left = MOST_IN_ALL
+        for row in np.argsort(-waited_ms, kind="stable")[: 10 * MOST_EXPLAINED].tolist():
             # Those that ran at some time while it waited.
             meanwhile = int(
                 np.searchsorted(starts_ms, waiting.start_ms[row]) - np.searchsorted(ends_ms, record.eligible_ms[row])
             )
-            if waiting.reason[row] == AT_ONCE or row >= MOST_JOBS or meanwhile > left:
+            if waiting.reason[row] == AT_ONCE or row >= MOST_JOBS or meanwhile > min(left, MOST_MEANWHILE):
                 continue
+            if len(found) == MOST_EXPLAINED:
+                break
             left -= meanwhile
             found[str(row)] = visible(conclusion(explain(record, row)))
         return found
@@ -274,5 +280,5 @@ def column(
     coded = np.diff(values, prepend=0) if steps else values
     kinds = {"<u4": "u32", "<i4": "i32"}
     raw = np.ascontiguousarray(coded.astype(np.int64).astype(kind)).tobytes()
-    packed = {"type": kinds[kind], "data": base64.b64encode(zlib.compress(raw, 9)).decode()}
+    packed = {"type": kinds[kind], "data": base64.b64encode(zlib.compress(raw, LEVEL)).decode()}
     return packed | ({"steps": True} if steps else {}) | ({"scale": scale} if scale else {})

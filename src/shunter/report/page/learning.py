@@ -14,6 +14,7 @@ from shunter.report.page import charts
 from shunter.report.page.comparisons import findings_table
 from shunter.report.page.parts import NOTE, PLAIN, Beside, Chart, Details, Fact, Part, Prose, Section, Summary, Table
 from shunter.report.page.words import (
+    capitalized,
     comparison_words,
     interval,
     ledger_table,
@@ -74,6 +75,33 @@ def training_summary(name: str, result: Mapping[str, Any]) -> Summary:
 
 def _row(log: Mapping[str, Any], role: str) -> Mapping[str, Any]:
     return next((row for row in log["rows"] if row["role"] == role), {})
+
+
+def tuning_summary(result: Mapping[str, Any]) -> Summary:
+    """Returns what a tuning came to on later days of its first log.
+
+    Args:
+        result: What ``shunter tune --json`` prints.
+    """
+    log, metric = result["logs"][0], str(result["objective"])
+    tuned, chosen = _row(log, TUNED), _row(log, CHOSEN)
+    found = tuned["against"][CHOSEN]
+    words = comparison_words(found, higher_is_better(metric))
+    facts = [
+        Fact(f"{metric_words(metric)}, ratio to {chosen['label']}", metric_value("", found["ratio"]), _ends(found)),
+        *(
+            Fact(title, times(tuned[key]), f"{chosen['label']}: {times(chosen[key])}")
+            for key, title in (("mean_wait_s", "mean wait"), ("max_wait_s", "longest wait"))
+        ),
+        Fact("simulations", f"{result['training']['simulations']:,}", "of windows of training days"),
+    ]
+    steps = tuple(part for text in result["next_steps"] for part in next_steps(str(text)))
+    headline = f"{tuned['label']} {words} {chosen['label']} on later days of {log['workload']}."
+    return Summary(headline, (), tuple(facts), steps)
+
+
+def _ends(found: Mapping[str, Any]) -> str:
+    return "identical" if found.get("identical") else interval(found["ratio_low"], found["ratio_high"])
 
 
 def learning_sections(curves: Sequence[Curves]) -> tuple[Section, ...]:
@@ -196,7 +224,7 @@ def _standings(part: Mapping[str, Any], log: Mapping[str, Any]) -> Iterator[Part
     )
     yield Table(columns, cells, where, right=(2, 3, 4, 5, 6))
     if log.get("interval_note"):
-        yield Prose(f"{log['interval_note']}.", NOTE)
+        yield Prose(f"{capitalized(str(log['interval_note']))}.", NOTE)
 
 
 def seeds_sections(result: Mapping[str, Any]) -> tuple[Section, ...]:

@@ -90,7 +90,10 @@ def _gantt(run: ShownRun) -> Gantt:
     unit = run.resource.unit
     nodes = len(run.record.cluster.nodes)
     rows = f"Rows are {unit}" + (f" of {nodes:,} nodes, one below the other." if nodes > 1 else ".")
-    exact = "Why a job waited is exact for those that waited longest, and read off the schedule for the others."
+    exact = (
+        "Why a job waited is worked out for those that waited longest, as far as that is quick, and read off the "
+        "schedule for the others; for any job, exactly: shunter explain FOLDER JOB."
+    )
     limit = f" Of {len(run.record):,} jobs the first {MOST_JOBS:,} are drawn." if len(run.record) > MOST_JOBS else ""
     without = int((run.amount(run.resource) == 0).sum())
     left = f" {counted(without, 'job')} without {unit} have no bar." if without else ""

@@ -11,9 +11,10 @@ window.GanttParts = {};
     if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return "–";
     const size = Math.abs(seconds), place = UNITS.findIndex(([, unit]) => size >= unit);
     if (place < 0) return size ? `${Number(seconds.toPrecision(2))} s` : "0 s";
-    const [name, unit] = UNITS[place], whole = Math.floor(size / unit), rest = size - whole * unit;
-    const [nextName, nextUnit] = UNITS[place + 1] || ["", Infinity], more = Math.floor(rest / nextUnit);
-    return (seconds < 0 ? "−" : "") + `${whole} ${name}` + (more ? ` ${more} ${nextName}` : "");
+    const [name, unit] = UNITS[place], [nextName, nextUnit] = UNITS[place + 1] || ["", unit];
+    // Counted in the smaller unit, so that 59.9 min are 1 h and not 0 h 60 min.
+    const count = Math.round(size / nextUnit), each = Math.round(unit / nextUnit), more = nextName ? count % each : 0;
+    return (seconds < 0 ? "−" : "") + `${(count - more) / each} ${name}` + (more ? ` ${more} ${nextName}` : "");
   }
   function moment(seconds, origin, step = 1) {
     if (origin === null || origin === undefined) return duration(seconds);

@@ -111,7 +111,7 @@
       context.textBaseline = "middle";
       bars.each(view.from, view.to, (at) => {
         const x0 = Math.max(this.xOf(bars.start[at]), this.plot.left), x1 = this.xOf(bars.end[at]), y0 = this.yOf(bars.low[at]), y1 = this.yOf(bars.high[at]);
-        if (x1 - x0 < TEXT_ROOM || y1 - y0 < 13 || told > 400 || y1 < 0 || y0 > this.plot.height) return;
+        if (this.shades[at] & DIM || x1 - x0 < TEXT_ROOM || y1 - y0 < 13 || told > 400 || y1 < 0 || y0 > this.plot.height) return;
         told++;
         const [r, g, b] = this.theme.parts[this.shades[at]];
         context.fillStyle = r * 0.3 + g * 0.59 + b * 0.11 > 140 ? "#101418" : "#ffffff";

@@ -102,6 +102,9 @@
     themeListeners.push(() => [...drawn.keys()].forEach(draw));
     addEventListener("beforeprint", () => charts.forEach(draw));
   }
+  // Paper is light, whatever the screen is.
+  addEventListener("beforeprint", () => choose("light"));
+  addEventListener("afterprint", () => choose(kept()));
 
   // ---- The numbers of a chart -----------------------------------------------------------------------------------
 
@@ -207,7 +210,8 @@
     bars.high = bars.low.map((low, at) => low + bars.height[at]);
     place.textContent = "";
     holder.gantt = new Gantt(place, { ...packed, bars, jobs }, packed.options);
-    themeListeners.push(() => holder.gantt.recolor());
+    // At once, and not at the next frame: it may be for paper.
+    themeListeners.push(() => { holder.gantt.theme = null; holder.gantt.paint(); });
   }
   all("figure.gantt").forEach((holder) => {
     const near = new IntersectionObserver((entries) => {
