@@ -80,6 +80,12 @@ def test_every_stage_is_kept_and_a_page_is_written(crowded: Advice) -> None:
         assert (crowded.folder / "runs" / run / "manifest.json").is_file()
 
 
+def test_each_section_of_the_page_is_called_otherwise(crowded: Advice) -> None:
+    titles = [section.title for section in advice_page(crowded.folder).sections]
+    assert "Who pays" in titles
+    assert len(set(titles)) == len(titles)
+
+
 def test_later_days_change_nothing_before_the_choice(tmp_path: Path) -> None:
     late = pl.int_range(pl.len()) >= 630
     changed = {

@@ -161,7 +161,7 @@ def _payers(pays: Object) -> Section:
     for name, caption in (("most_lost", "Users who lose most"), ("most_gained", "Users who gain most")):
         if pays[name]:
             parts.append(_waits_table(pays[name], "user", caption))
-    return Section("payers", "Which users and sizes pay", lead, tuple(parts))
+    return Section("payers", "Who pays", lead, tuple(parts))
 
 
 def _waits_table(rows: Sequence[Object], what: str, caption: str) -> Table:
