@@ -10,10 +10,14 @@ import polars as pl
 import pytest
 
 from shunter.advice.advise import Advice
+from shunter.advice.conclusion import changes
 from shunter.advice.kept import STAGES
+from shunter.advice.page import advice_page
 from shunter.advice.site import INFERRED
 from shunter.errors import InputError
+from shunter.metrics.labels import brief_seconds, percent
 from shunter.policies.scheduler import resolve_scheduler
+from shunter.report.page.parts import NOTE
 from tests.advice.small import CROWDED, QUIET, TRAINED, advised, asked, written
 
 
@@ -32,12 +36,28 @@ def test_the_sentence_is_what_the_tables_say(crowded: Advice) -> None:
     against = row(later, later["advised"])["against"][later["today"]]
     assert against["ratio_high"] < 1
     assert all(one["holds"] for one in row(later, later["advised"])["bounds"])
-    assert f"becomes {against['ratio']:.2f} times" in crowded.headline
-    assert f"(95 %: {against['ratio_low']:.2f} to {against['ratio_high']:.2f})" in crowded.headline
-    longest_s = later["pays"]["longest_s"]
-    assert (
-        longest_s["advised"] == later["runs"]["advised"]["metrics"]["max_wait_s"] or later["runs"]["advised"]["warmup"]
-    )
+    assert f"falls by {percent(1 - against['ratio'])}" in crowded.headline
+    assert f"(95 %: {percent(1 - against['ratio_high'])} to {percent(1 - against['ratio_low'])})" in crowded.headline
+    # The price is named beside it, and it is that of the tables and of the runs.
+    longest_s = {name: row(later, later[name])["max_wait_s"] for name in ("today", "advised")}
+    rises = f"the longest wait rises from {brief_seconds(longest_s['today'])} to {brief_seconds(longest_s['advised'])}"
+    assert rises in crowded.headline
+    assert longest_s == later["pays"]["longest_s"]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "low", "high", "words"),
+    [
+        (0.18, 0.09, 0.38, "falls by 82 % (95 %: 62 % to 91 %)"),
+        (0.004, 0.001, 0.01, "falls by 99.6 % (95 %: 99.0 % to 99.9 %)"),
+        (0.9, 0.7, 1.2, "falls by 10 % (95 %: 30 % less to 20 % more)"),
+        (1.5, 1.2, 1.9, "rises by 50 % (95 %: 20 % to 90 %)"),
+        (20.0, 5.0, 40.0, "becomes 20.0 times as much (95 %: 5.00 to 40.0 times)"),
+        (0.5, None, None, "falls by 50 % (no interval: too few blocks)"),
+    ],
+)
+def test_changes_are_told_in_percent(ratio: float, low: float | None, high: float | None, words: str) -> None:
+    assert changes({"identical": False, "ratio": ratio, "ratio_low": low, "ratio_high": high}) == words
 
 
 def test_what_is_advised_is_what_was_chosen_and_can_be_run(crowded: Advice) -> None:
@@ -59,6 +79,12 @@ def test_every_stage_is_kept_and_a_page_is_written(crowded: Advice) -> None:
     assert crowded.page.stat().st_size > 10_000
     for run in ("today", "advised"):
         assert (crowded.folder / "runs" / run / "manifest.json").is_file()
+
+
+def test_each_section_of_the_page_is_called_otherwise(crowded: Advice) -> None:
+    titles = [section.title for section in advice_page(crowded.folder).sections]
+    assert "Who pays" in titles
+    assert len(set(titles)) == len(titles)
 
 
 def test_later_days_change_nothing_before_the_choice(tmp_path: Path) -> None:
@@ -83,6 +109,8 @@ def test_where_nobody_waits_there_is_no_advice() -> None:
     advice = advised(QUIET)
     assert advice.conclusion["kind"] == "quiet"
     assert "too few jobs wait" in advice.headline
+    # Options that other verbs have and this one has not.
+    assert not any("--part" in one or "--warmup" in one for one in advice.conclusion["sentences"])
     assert "later" not in advice.stages
     assert advice.page is not None
 
@@ -104,6 +132,8 @@ def test_a_simulation_that_does_not_explain_the_log_stops_it(tmp_path: Path) -> 
     anyway = advised(log, anyway=True)
     assert anyway.conclusion["kind"] in ("change", "keep")
     assert any("does NOT explain" in sentence for sentence in anyway.conclusion["sentences"])
+    # Green is for what is settled.
+    assert advice_page(anyway.folder).summary.tone == NOTE
     # What was kept of the first go is not done again.
     assert "calibration" in anyway.reused
 

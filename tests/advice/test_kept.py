@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,17 @@ def test_what_is_damaged_is_done_again(tmp_path: Path, damage: bytes) -> None:
     assert work.times == 2
 
 
+@pytest.mark.parametrize("changes", [{"result": {}}, {"result": {"result": 2}}, {"seconds": "x"}, {"sha256": None}])
+def test_what_was_changed_by_hand_is_done_again(tmp_path: Path, changes: dict[str, object]) -> None:
+    work = Work()
+    stage(tmp_path, work)
+    file = tmp_path / "log.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    again = stage(tmp_path, work)
+    assert work.times == 2
+    assert again.results["log"]["result"] == 1
+
+
 def test_a_file_that_is_changed_or_gone_is_made_again(tmp_path: Path) -> None:
     file = tmp_path / "tuned.toml"
 
@@ -94,6 +106,10 @@ def test_stages_are_read_when_there_is_an_advice(tmp_path: Path) -> None:
         read_stages(tmp_path)
     Kept(tmp_path).stage("advice", {}, Work(2))
     assert list(read_stages(tmp_path)) == ["log", "advice"]
-    (tmp_path / "log.json").write_text("[]")
+    file = tmp_path / "log.json"
+    file.write_text(file.read_text().replace('"result": 1', '"result": 2'))
+    with pytest.raises(InputError, match=r"log\.json: was changed or is damaged"):
+        read_stages(tmp_path)
+    file.write_text("[]")
     with pytest.raises(InputError, match=r"log\.json: holds no result"):
         read_stages(tmp_path)

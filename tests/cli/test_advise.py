@@ -59,6 +59,7 @@ def test_several_files_are_parts_of_one_log(shunter: Command) -> None:
         ((), "Missing argument"),
         (("no.swf",), "no.swf: no such file"),
         ((CROWDED, "--budget", "soon"), "is not a time"),
+        ((CROWDED, "--budget", "1h", "--quick"), "both say how much time"),
         ((CROWDED, "--budget", "1s"), "expected a time of 10 s or more"),
         ((CROWDED, "--max-wait", "often"), "is not a time"),
         ((CROWDED, "--objective", "joy"), "unknown objective 'joy'"),

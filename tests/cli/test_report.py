@@ -88,7 +88,7 @@ def test_a_comparison_and_an_evaluation(shunter: Command, tmp_path: Path, open_p
     words = ("--windows", 12, "--length", 30)
     shunter("compare", LUBLIN, *words, "--policy", "fcfs,sjf,f2", "--out", tmp_path / "compared")
     page = made(shunter, tmp_path / "compared", out=tmp_path / "compared.html")
-    text = look_through(page, open_page, "Contenders", "Who pays", "Waits by size", "How to repeat it")
+    text = look_through(page, open_page, "Contenders", "Trade-off", "Waits by size", "How to repeat it")
     result = json.loads((tmp_path / "compared" / "comparison.json").read_text())
     best = result["combinations"][0]
     assert f"{best['ratio']:.2f} [{best['ratio_low']:.2f}, {best['ratio_high']:.2f}]" in text

@@ -110,7 +110,7 @@ def _change(
     format = stages["log"]["format"]
     found = []
     if lines and format not in (*LSF, *OTHERS):
-        found.append({"why": "in slurm.conf, then 'scontrol reconfigure'", "commands": lines})
+        found.append({"why": "beside Slurm: these lines of slurm.conf, then restart slurmctld", "commands": lines})
     elif why_not is not None and format in SLURM:
         found.append({"why": f"no lines of slurm.conf mean this choice: {why_not}", "commands": []})
     history = ["--history", stages["log"]["words"][0]] if format in (*SLURM, *LSF) else []

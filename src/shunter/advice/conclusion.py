@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 TOO_SHORT, NOT_BELIEVED, QUIET, KEEP, CHANGE = "too-short", "not-believed", "quiet", "keep", "change"
 """What an advice may come to; the first three are none."""
 HOUR_S: Final = 3600.0
+MUCH: Final = 1.05
+"""So many times as long a longest wait is told as longer."""
+NEARLY_NONE: Final = 0.02
+MANY: Final = 3.0
+"""From here on a ratio is told as so many times, and not in percent."""
 UNKNOWN_VERDICT: Final = "unknown"
 
 
@@ -40,7 +45,8 @@ def kind_of(stages: dict[str, Any]) -> str:
 
 def _too_short(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
     log, least = stages["log"], stages["log"]["days"]["least_jobs"]
-    what = f"No advice: {log['jobs']:,} jobs are too few to choose on some days and to judge on others"
+    jobs = f"{counted(log['jobs'], 'job')} {'is' if log['jobs'] == 1 else 'are'} too few"
+    what = f"No advice: {jobs} to choose on some days and to judge on others"
     return [f"{what}; give a log of {least:,} jobs or more."], []
 
 
@@ -52,8 +58,10 @@ def _not_believed(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
 
 def _quiet(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
     note = (stages.get("later") or stages.get("choice") or stages["comparison"])["contention_note"]
+    # What remedies it names are options of other verbs; those of this one are among the next steps.
+    why = note.partition(";")[0]
     what = "No advice: too few jobs wait here for policies to differ"
-    return [f"{what}. Keep {stages['comparison']['today']}.", f"{note[0].upper()}{note[1:]}."], []
+    return [f"{what}. Keep {stages['comparison']['today']}.", f"{why[0].upper()}{why[1:]}."], []
 
 
 def _keep(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
@@ -62,12 +70,13 @@ def _keep(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
     if choice["chosen"] == TODAY:
         told = [f"Keep {today}: nothing that was tried is surely better than it on days that were held back."]
         return [*told, *(f"{one}." for one in choice["reasons"])], _today_facts(later)
-    broken = [one for one in _row(later, later["advised"])["bounds"] if not one["holds"]]
+    row = _row(later, later["advised"])
+    broken = [one for one in row["bounds"] if not one["holds"]]
     why = "broke a bound on later days" if broken else "is not surely better on later days"
     told = [f"Keep {today}: {later['advised']} was better on the days to choose on, but {why}."]
-    told.append(f"On later days: {_verdict(later, later['advised'])}.")
+    told.append(f"On later days {_metric(later['metric'])} {changes(row['against'][today])} under it.")
     told += [
-        f"Its {_metric(one['metric'])} is {one['ratio']:.3g} times that of {today}, and not {one['factor']:g} at most."
+        f"Its {_metric(one['metric'])} is {one['ratio']:.3g} times that of {today}; {_bound(one)} is allowed (--bound)."
         for one in broken
     ]
     return told, _gains(stages)
@@ -75,13 +84,13 @@ def _keep(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
 
 def _change(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
     later = stages["later"]
-    waits, row = later["waits"], _row(later, later["advised"])
-    better = row["against"][later["today"]]
+    better = _row(later, later["advised"])["against"][later["today"]]
     what = f"Run {later['advised']} in the place of {later['today']}"
-    gain = f"{_metric(later['metric'])} becomes {short(better['ratio'])} times what it is{_interval(better, 'ratio')}"
-    if better["ratio"] is None:
-        gain = f"{_metric(later['metric'])} changes by {short(better['difference'])}{_interval(better, 'difference')}"
-    told = [f"{what}: {gain}.", f"{_hours(later, waits)}."]
+    if stages["calibration"]["verdict"] == Verdict.DOES_NOT.words:
+        what = f"Only if the simulation is right, which does not explain this log: {what[0].lower()}{what[1:]}"
+    gain = f"{_metric(later['metric'])} {changes(better)}"
+    hours = _hours(later, later["waits"])
+    told = [f"{what}: {gain}{_price(later)}.", f"{hours}."]
     if later["chosen"] != later["advised"]:
         stepped = f"{later['chosen']} was chosen on the days before, and does not hold on later days"
         told.append(f"{stepped} ({_verdict(later, later['chosen'])}); {later['advised']}, the rung below it, does.")
@@ -89,12 +98,25 @@ def _change(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
 
 
 def _verdict(later: Object, label: str) -> str:
-    """Returns how one way to schedule compares with what the site runs on later days, and which bounds it breaks."""
+    """Returns what becomes of the metric under one way to schedule on later days, and which bounds it breaks."""
     row = _row(later, label)
-    found = row["against"][later["today"]]
-    name = "difference" if found["ratio"] is None else "ratio"
     broken = [f"{_metric(one['metric'])} {one['ratio']:.3g} times" for one in row["bounds"] if not one["holds"]]
-    return ", ".join([f"{name} {short(found[name])}{_interval(found, name)}", *broken])
+    return ", ".join([f"{_metric(later['metric'])} {changes(row['against'][later['today']])}", *broken])
+
+
+def _price(later: Object) -> str:
+    """Returns what becomes of the longest wait, as the end of a sentence: who is glad of a mean is to see it."""
+    after, before = (_row(later, later[name])["max_wait_s"] or 0.0 for name in ("advised", "today"))
+    times = f"from {brief_seconds(before)} to {brief_seconds(after)}"
+    if after > MUCH * before:
+        return f", but the longest wait rises {times}"
+    if before > MUCH * after:
+        return f", and the longest wait falls {times}"
+    return f"; the longest wait stays at about {brief_seconds(before)}"
+
+
+def _bound(one: Object) -> str:
+    return f"{'at least' if higher_is_better(one['metric']) else 'at most'} {one['factor']:g} times"
 
 
 _SENTENCES: Final = {
@@ -112,10 +134,10 @@ def _hours(later: Object, waits: Object) -> str:
     value = waits["difference"] * a_week
     what = "hours of waiting a week, over all jobs"
     if waits["difference_low"] is None:
-        return f"On later days it changes {what}, by {value:+,.0f} (no interval: too few blocks)"
+        return f"On later days it changes the {what}, by {value:+,.0f} (no interval: too few blocks)"
     low, high = (waits[f"difference_{name}"] * a_week for name in ("low", "high"))
     if low < 0 < high:
-        return f"On later days it does not surely change {what}: {value:+,.0f} (95 %: {low:+,.0f} to {high:+,.0f})"
+        return f"On later days the {what}, do not surely change: {value:+,.0f} (95 %: {low:+,.0f} to {high:+,.0f})"
     least, most = sorted((abs(low), abs(high)))
     verb = "saves" if high <= 0 else "costs"
     return f"On later days it {verb} {abs(value):,.0f} {what} (95 %: {least:,.0f} to {most:,.0f})"
@@ -126,8 +148,7 @@ def _who_pays(later: Object) -> list[str]:
     pays = later["pays"]
     if pays is None:
         return []
-    before, after = (pays["longest_s"][name] for name in ("today", "advised"))
-    told = [f"Who pays: the longest wait is {brief_seconds(after)} instead of {brief_seconds(before)}"]
+    told: list[str] = []
     worse = [row for row in pays["sizes"] if row["after_s"] > row["before_s"] + 60]
     if worse:
         most = max(worse, key=lambda row: row["lost_hours"])
@@ -135,7 +156,9 @@ def _who_pays(later: Object) -> list[str]:
         told.append(f"jobs of {most['name']} {pays['size_of']} wait {waits} on average")
     if pays["users"]:
         told.append(f"{pays['users_worse']:,} of {counted(pays['users'], 'user')} wait longer on average than before")
-    return ["; ".join(told) + "."]
+    if not told:
+        return ["Nobody pays: jobs of no size wait longer on average than before."]
+    return [f"Who pays: {'; '.join(told)}."]
 
 
 def _how_sure(kind: str, stages: dict[str, Any]) -> list[str]:
@@ -145,7 +168,7 @@ def _how_sure(kind: str, stages: dict[str, Any]) -> list[str]:
     later = stages["later"]
     windows, note = later["windows"], later["interval_note"]
     jobs = windows["count"] * windows["length"]
-    what = f"Judged once, on {jobs:,} jobs of the last 30 % of the log in {windows['count']} parts"
+    what = f"How sure: judged once, on {jobs:,} jobs of the last 30 % of the log in {windows['count']} parts"
     told = [f"{what}; nothing had looked at them before the choice was fixed."]
     if note:
         told.append(f"{note[0].upper()}{note[1:]}.")
@@ -166,8 +189,11 @@ def _believable(stages: dict[str, Any]) -> list[Object]:
     if calibration is None:
         return []
     tones = {Verdict.EXPLAINS.words: "good", Verdict.DOES_NOT.words: "bad"}
-    verdict = "cannot be known" if calibration["verdict"] == UNKNOWN_VERDICT else calibration["verdict"]
-    return [_fact("simulation", verdict, calibration["because"], tones.get(calibration["verdict"], "plain"))]
+    if calibration["verdict"] == UNKNOWN_VERDICT:
+        return [_fact("simulation", "not checked", "the log does not tell when jobs started")]
+    return [
+        _fact("simulation", calibration["verdict"], calibration["because"], tones.get(calibration["verdict"], "plain"))
+    ]
 
 
 def _gains(stages: dict[str, Any]) -> list[Object]:
@@ -175,18 +201,13 @@ def _gains(stages: dict[str, Any]) -> list[Object]:
     later = stages["later"]
     own, base = (_row(later, later[name]) for name in ("advised", "today"))
     found = own["against"][later["today"]]
-    ratio = f"{short(found['ratio'])} times" if found["ratio"] is not None else f"{short(found['difference'])} more"
-    name = "ratio" if found["ratio"] is not None else "difference"
     a_week = later["waits"]["difference"] * later["jobs_a_week"] / HOUR_S
-    pays = later["pays"]
-    longest = (
-        [pays["longest_s"][one] for one in ("advised", "today")] if pays else [own["max_wait_s"], base["max_wait_s"]]
-    )
+    longest_s, before_s = (row["max_wait_s"] or 0.0 for row in (own, base))
     return [
         _fact(
             _metric(later["metric"]),
-            ratio,
-            f"of {later['today']}{_interval(found, name)}",
+            _amount(found),
+            f"than under {later['today']}{_interval(found)}",
             "good" if later["is_better"] else "plain",
         ),
         _fact(
@@ -196,9 +217,9 @@ def _gains(stages: dict[str, Any]) -> list[Object]:
         ),
         _fact(
             "longest wait",
-            brief_seconds(longest[0] or 0.0),
-            f"instead of {brief_seconds(longest[1] or 0.0)}",
-            "bad" if (longest[0] or 0.0) > 1.05 * (longest[1] or 0.0) else "plain",
+            brief_seconds(longest_s),
+            f"instead of {brief_seconds(before_s)}",
+            "bad" if longest_s > MUCH * before_s else "plain",
         ),
     ]
 
@@ -220,17 +241,53 @@ def _metric(name: str) -> str:
     return name.removesuffix("_s").replace("_", " ")
 
 
-def _interval(contrast: Object, name: str) -> str:
-    low, high = contrast[f"{name}_low"], contrast[f"{name}_high"]
+def changes(found: Object) -> str:
+    """Returns what becomes of a metric, as a verb: ``falls by 82 % (95 %: 62 % to 91 %)``."""
+    ratio = found["ratio"]
+    if found["identical"]:
+        return "stays the same"
+    if ratio is None:
+        return f"changes by {short(found['difference'])}{_interval(found)}"
+    if ratio >= MANY:
+        return f"becomes {short(ratio)} times as much{_interval(found)}"
+    return f"{'falls' if ratio < 1 else 'rises'} by {_percent(ratio)}{_interval(found)}"
+
+
+def _amount(found: Object) -> str:
+    """Returns how much more or less there is of a metric: ``82 % less``."""
+    ratio = found["ratio"]
+    if ratio is None:
+        return f"{short(found['difference'])} more"
+    if ratio >= MANY:
+        return f"{short(ratio)} times as much"
+    return f"{_percent(ratio)} {_way(ratio)}"
+
+
+def _interval(found: Object) -> str:
+    """Returns the interval of a change, in the words of the change."""
+    name = "difference" if found["ratio"] is None else "ratio"
+    low, high = found[f"{name}_low"], found[f"{name}_high"]
     if low is None:
         return " (no interval: too few blocks)"
-    return f" (95 %: {short(low)} to {short(high)})"
+    if name == "difference":
+        return f" (95 %: {short(low)} to {short(high)})"
+    if high >= MANY:
+        return f" (95 %: {short(low)} to {short(high)} times)"
+    # The smaller change first, as one reads intervals.
+    near, far = (high, low) if high <= 1 else (low, high)
+    if low < 1 < high:
+        return f" (95 %: {_percent(low)} less to {_percent(high)} more)"
+    return f" (95 %: {_percent(near)} to {_percent(far)})"
+
+
+def _percent(ratio: float) -> str:
+    """Returns how far a ratio is from 1, in percent; finer where nearly all is gone."""
+    return percent(abs(1 - ratio), 1 if ratio < NEARLY_NONE else 0)
+
+
+def _way(ratio: float) -> str:
+    return "less" if ratio < 1 else "more"
 
 
 def _fact(label: str, value: str, note: str, tone: str = "plain") -> Object:
     return {"label": label, "value": value, "note": note, "tone": tone}
-
-
-def better_is(metric: str) -> str:
-    """Returns in which direction a metric is better, in a word."""
-    return "higher" if higher_is_better(metric) else "lower"

@@ -17,7 +17,7 @@ from shunter.metrics.run_folder import to_json_text
 STAGES: Final = (
     *("log", "cluster", "calibration", "estimates", "comparison", "tuning", "training", "choice", "later", "advice"),
 )
-"""The stages in their order. Each is a file ``NAME.json``: what it rests on, and what it came to."""
+"""The stages in their order. Each is a file ``NAME.json``: what it rests on, what it came to, and a hash of that."""
 FILES: Final = (
     *(f"{name}.json" for name in STAGES),
     *(
@@ -41,6 +41,14 @@ Object = dict[str, Any]
 def digest(value: object) -> str:
     """Returns a hash of a plain object."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+def _result_digest(content: Object) -> str | None:
+    """Returns the hash of a result that is kept; None if there is none that could have been written."""
+    try:
+        return digest(content["result"]) if isinstance(content.get("result"), dict) else None
+    except ValueError:  # Python reads NaN, which no result has.
+        return None
 
 
 def file_digest(path: Path) -> str | None:
@@ -117,7 +125,13 @@ class Kept:
         result = json.loads(to_json_text(timeless(make())))
         # On a machine that others use as well, what they take is not counted.
         self.seconds[name] = min(time.perf_counter() - began[0], time.process_time() - began[1])
-        content = {"key": key, "result": result, "files": self._digests(files), "seconds": round(self.seconds[name], 3)}
+        content = {
+            "key": key,
+            "result": result,
+            "sha256": digest(result),
+            "files": self._digests(files),
+            "seconds": round(self.seconds[name], 3),
+        }
         write_file(self.path(f"{name}.json"), lambda file: file.write((to_json_text(content) + "\n").encode()))
         self.results[name] = result
         return self.results[name]
@@ -130,15 +144,16 @@ class Kept:
         return digest({"stage": name, "version": __version__, "inputs": inputs, "below": below})
 
     def _read(self, name: str) -> Object | None:
-        """Returns what is kept of a stage; what cannot be read counts as nothing, for doing it again is right."""
+        """Returns what is kept of a stage; what is damaged counts as nothing, for doing it again is right."""
         if self.fresh:
             return None
         try:
             content = json.loads(self.path(f"{name}.json").read_bytes())
         except (OSError, ValueError, RecursionError):
             return None
-        is_whole = isinstance(content, dict) and isinstance(content.get("result"), dict) and "seconds" in content
-        return content if is_whole else None
+        if not isinstance(content, dict) or not isinstance(content.get("seconds"), float | int):
+            return None
+        return content if content.get("sha256") == _result_digest(content) else None
 
     def _digests(self, files: Sequence[str]) -> Object:
         return {name: file_digest(self.path(name)) for name in files}
@@ -155,8 +170,10 @@ def read_stages(folder: Path) -> dict[str, Object]:
         path = folder / f"{name}.json"
         if path.is_file():
             content = parse_json(path.read_bytes(), str(path))
-            if not isinstance(content, dict) or not isinstance(content.get("result"), dict):
+            if not isinstance(content, dict) or content.get("sha256") is None:
                 raise InputError(f"{path}: holds no result of 'shunter advise'; run it again")
+            if content["sha256"] != _result_digest(content):
+                raise InputError(f"{path}: was changed or is damaged; run 'shunter advise' again, which mends it")
             found[name] = content["result"]
     if STAGES[-1] not in found:
         raise InputError(f"{folder}: holds no advice that has ended; give a folder of 'shunter advise --out'")

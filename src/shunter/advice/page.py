@@ -14,6 +14,7 @@ from shunter.advice.looking import UNKNOWN
 from shunter.advice.payers import RUNS
 from shunter.advice.searching import LEARNED_FOLDER
 from shunter.agents.training.curves import read_curves
+from shunter.metrics.calibration_verdict import Verdict
 from shunter.metrics.labels import brief_seconds, counted, percent
 from shunter.report.page.calibrations import calibration_sections
 from shunter.report.page.comparisons import comparison_sections
@@ -86,7 +87,7 @@ def advice_page(folder: Path, anonymous: bool = False) -> Page:
     sections = [*_sections(stages, runs, _curves(folder, stages))]
     if not anonymous:
         sections.append(_provenance(stages))
-    return Page(f"What to run: {stages['log']['workload']}", "advice", _summary(stages["advice"]), tuple(sections))
+    return Page(f"What to run: {stages['log']['workload']}", "advice", _summary(stages), tuple(sections))
 
 
 def _ran(stages: dict[str, Object]) -> list[tuple[str, str]]:
@@ -116,13 +117,17 @@ def _without_names(stages: dict[str, Object]) -> dict[str, Object]:
     return found
 
 
-def _summary(advice: Object) -> Summary:
+def _summary(stages: dict[str, Object]) -> Summary:
+    advice = stages["advice"]
     facts = tuple(Fact(one["label"], one["value"], one["note"], one["tone"]) for one in advice["facts"])
     steps: list[Part] = []
     for one in advice["next"]:
         why = f"{one['why'][:1].upper()}{one['why'][1:]}"
         steps.append(Commands(tuple(one["commands"]), why) if one["commands"] else Prose(f"{why}."))
-    return Summary(advice["headline"], tuple(advice["sentences"]), facts, tuple(steps), TONES.get(advice["kind"], NOTE))
+    # Who has ten seconds takes green for settled, and it is not where the simulation does not explain the log.
+    is_believed = stages.get("calibration", {}).get("verdict") != Verdict.DOES_NOT.words
+    tone = TONES.get(advice["kind"], NOTE) if is_believed else NOTE
+    return Summary(advice["headline"], tuple(advice["sentences"]), facts, tuple(steps), tone)
 
 
 def _sections(stages: dict[str, Object], runs: list[ShownRun], curves: list[Curves]) -> Iterator[Section]:
@@ -156,7 +161,7 @@ def _payers(pays: Object) -> Section:
     for name, caption in (("most_lost", "Users who lose most"), ("most_gained", "Users who gain most")):
         if pays[name]:
             parts.append(_waits_table(pays[name], "user", caption))
-    return Section("payers", "Which users and sizes pay", lead, tuple(parts))
+    return Section("payers", "Who pays", lead, tuple(parts))
 
 
 def _waits_table(rows: Sequence[Object], what: str, caption: str) -> Table:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from shunter.advice.site import Site
     from shunter.comparison.combinations import Combination
     from shunter.metrics.run import Run
+    from shunter.model.windows import Windows
 
 RUNS: Final = "runs"
 MOST_JOBS: Final = 20_000
@@ -58,11 +59,11 @@ class Ran:
         return frame.slice(self.warmup).filter(pl.col("counts"))
 
 
-def run_object(request: AdviseRequest, site: Site, kept: Kept, name: str, one: Combination) -> Ran:
-    """Simulates the later days as one stretch, and writes the folder of the run."""
-    warmup = min(site.days.warmup * 2, site.days.early)
-    start = site.days.early - warmup
-    length = min(site.days.jobs - start, warmup + MOST_JOBS)
+def run_object(request: AdviseRequest, site: Site, kept: Kept, windows: Windows, name: str, one: Combination) -> Ran:
+    """Simulates the later days as one stretch, as they are judged, and writes the folder of the run."""
+    first, judged = int(windows.first[0]), len(windows) * windows.length
+    warmup = min(site.days.warmup, first)
+    start, length = first - warmup, warmup + min(judged, MOST_JOBS)
     given = {"workload": " ".join(request.files), "cluster": request.cluster, "start": start, "length": length}
     run = run_log(site.log, one.scheduler, start=start, length=length, arguments=given)
     manifest = build_manifest(run.schedule, given, run.resolved(), one.scheduler.files)

@@ -72,7 +72,7 @@ class AdviseRequest:
         objective: str = "bounded-slowdown",
         bounds: Sequence[str] | None = None,
         max_wait_s: Guards = GUARDS_S,
-        budget: str | float = USUAL_BUDGET,
+        budget: str | float | None = None,
         quick: bool = False,
         placement: str | Sequence[str] = (),
         seed: int = 0,
@@ -84,7 +84,9 @@ class AdviseRequest:
         Raises:
             InputError: The first that is wrong.
         """
-        budget_s = QUICK_S if quick else _budget_s(budget)
+        if quick and budget is not None:
+            raise InputError(f"--quick and --budget {budget} both say how much time there is; give one of them")
+        budget_s = QUICK_S if quick else _budget_s(USUAL_BUDGET if budget is None else budget)
         request = AdviseRequest(
             files=_texts(workload),
             out=Path(out),

@@ -268,7 +268,7 @@ def _trade_off(result: Mapping[str, Any]) -> Section:
     alt = f"{metric_words(metric)} against the longest wait of {len(rows)} contenders; {against}."
     return Section(
         "trade-off",
-        "Who pays",
+        "Trade-off",
         "A policy that is good on average may let a few jobs wait very long.",
         (Chart(drawn, caption, alt),),
     )
