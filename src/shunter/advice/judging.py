@@ -255,7 +255,7 @@ def later_stage(request: AdviseRequest, site: Site, kept: Kept, progress: Progre
         "guards": [{"guard_s": guard_s, **found.row_object(one.label)} for guard_s, one in limits.items()],
     }
     runs = {"today": site.today, "advised": advised} if advised != site.today else {"today": site.today}
-    ran = {name: run_object(request, site, kept, windows, name, one) for name, one in runs.items()}
+    ran = {name: run_object(request, site, kept, found.windows, name, one) for name, one in runs.items()}
     return result | {"runs": {name: one.told for name, one in ran.items()}, "pays": who_pays(ran)}
 
 
