@@ -15,6 +15,7 @@ from shunter.comparison.combinations import combine_like
 from shunter.comparison.marks import LEAST_SHARE
 from shunter.errors import InputError
 from shunter.files import write_file
+from shunter.metrics.labels import percent
 from shunter.metrics.log_profile import log_profile
 from shunter.model.cluster import GENERATE
 from shunter.model.cluster_file import write_cluster
@@ -163,7 +164,7 @@ def _with_requests(log: Log) -> tuple[Log, str | None]:
         what = "In this log requested times are the very run times, which no user knows."
         return log, f"{what} What is gained here assumes that run times are known; take less for granted."
     if missing >= LEAST_SHARE * jobs.height:
-        what = f"{missing / jobs.height:.0%} of the jobs have no requested time."
+        what = f"{percent(missing / jobs.height)} of the jobs have no requested time."
         return log, f"{what} Policies that would need true run times in its place are not advised."
     return log, None
 
