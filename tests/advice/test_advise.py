@@ -15,6 +15,7 @@ from shunter.advice.kept import STAGES
 from shunter.advice.page import advice_page
 from shunter.advice.site import INFERRED
 from shunter.errors import InputError
+from shunter.execution.operating.configuration import read_configuration
 from shunter.metrics.labels import brief_seconds, percent
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.report.page.parts import NOTE
@@ -67,6 +68,8 @@ def test_what_is_advised_is_what_was_chosen_and_can_be_run(crowded: Advice) -> N
     assert f"{scheduler.policy.kind}/{scheduler.settings.dispatch}" in choice["label"].replace("tuned score", "linear")  # type: ignore[union-attr]
     assert scheduler.settings.max_wait_s == choice["guard_s"] == later["guard_s"]
     assert later["rung"] == choice["chosen"] == choice["path"][-1]
+    # Without a limit, too: beside a scheduler there is one of a week unless 'off' is said.
+    assert read_configuration(crowded.folder / "operate.toml", {}).max_wait_s == choice["guard_s"]
     assert any(file in command for step in crowded.conclusion["next"] for command in step["commands"])
 
 

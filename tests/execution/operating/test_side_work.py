@@ -161,8 +161,11 @@ def test_a_replay_keeps_to_partitions_and_tiers(make: Make) -> None:
 
 def test_neither_is_done_where_it_is_off(make: Make, hours: list[Site], tmp_path: Path) -> None:
     file = tmp_path / "operate.toml"
-    file.write_text('eta_every_s = "off"\ncounterfactual_every_s = "off"\ncounterfactual_stretch_s = "4h"\n')
+    file.write_text(
+        'eta_every_s = "off"\ncounterfactual_every_s = "off"\ncounterfactual_stretch_s = "4h"\nmax_wait_s = "off"\n'
+    )
     read = read_configuration(file, {})
+    assert read.max_wait_s is None
     assert (read.eta_every_s, read.counterfactual_every_s, read.counterfactual_stretch_s) == (None, None, 4 * HOUR)
     operation, beside = make(hours, eta_every_s=None, counterfactual_every_s=None)
     go(operation, len(hours))

@@ -19,6 +19,8 @@ SITE_ORDER: Final = "site"
 """The fallback that is the scheduler's own order."""
 OFF: Final = "off"
 """What a file may say of something that is never to be done."""
+MAY_BE_OFF: Final = ("max_wait_s", "counterfactual_every_s", "eta_every_s")
+"""The keys that may be so."""
 LISTED: Final = 10
 """How many names are told to people."""
 MOST_NUDGE: Final = 2_000_000_000
@@ -42,8 +44,8 @@ class Configuration:
         SITE_ORDER, "Who decides when the policy cannot: 'site', the scheduler's own order, or a classic policy."
     )
     max_wait_s: float | None = declared(
-        7 * 86_400.0, "A job that has waited so long goes before all others, whatever the policy says.", low=1.0,
-        metavar=TIME,
+        7 * 86_400.0, "A job that has waited so long goes before all others, whatever the policy says; 'off': none.",
+        low=1.0, metavar=TIME,
     )  # fmt: skip
     most_failures: int = declared(3, "So many failures within the window open the breaker.", low=1, high=1000)
     failure_window_s: float = declared(600.0, "The window in which failures count.", low=1, metavar=TIME)
@@ -127,7 +129,7 @@ def read_configuration(file: Path | None, words: Mapping[str, Any]) -> Configura
         raise InputError(f"{file}: everybody may write it; take that right away: chmod o-w {file}")
     plain = {name: NOTHING if value is None else value for name, value in words.items()}
     # Never is no time at all.
-    table = {name: NOTHING if name.endswith("_every_s") and value == OFF else value for name, value in table.items()}
+    table = {name: NOTHING if name in MAY_BE_OFF and value == OFF else value for name, value in table.items()}
     return from_table(Configuration, {**plain, **table}, str(file))
 
 
