@@ -88,6 +88,9 @@ def test_a_comparison_and_an_evaluation(shunter: Command, tmp_path: Path, open_p
     words = ("--windows", 12, "--length", 30)
     shunter("compare", LUBLIN, *words, "--policy", "fcfs,sjf,f2", "--out", tmp_path / "compared")
     page = made(shunter, tmp_path / "compared", out=tmp_path / "compared.html")
+    assert "shunter compare" in page.read_text(encoding="utf-8")
+    nameless = made(shunter, tmp_path / "compared", out=tmp_path / "nameless.html", more=("--anonymous",))
+    assert "shunter compare" not in nameless.read_text(encoding="utf-8")
     text = look_through(page, open_page, "Contenders", "Trade-off", "Waits by size", "How to repeat it")
     result = json.loads((tmp_path / "compared" / "comparison.json").read_text())
     best = result["combinations"][0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 from shunter.service.limits import Limits
@@ -156,6 +157,24 @@ def test_too_many_viewers_are_refused(tmp_path: Path) -> None:
 def test_a_service_ends_at_once_though_somebody_looks(tmp_path: Path) -> None:
     with serving(socket_path=tmp_path / "s", hub=Hub([Made()])) as talk, listening(talk) as stream:
         stream.value("facts")
+        began = time.monotonic()
+        talk.stop()
+        assert time.monotonic() - began < 4
+
+
+class Restless(Made):
+    """A source that changes each time it is read."""
+
+    def read(self) -> Panels:
+        """Returns another number."""
+        self.show(count=self.reads)
+        return super().read()
+
+
+def test_a_service_ends_at_once_though_many_are_being_told_something(tmp_path: Path) -> None:
+    with serving(socket_path=tmp_path / "s", hub=Hub([Restless(period_s=0.0)])) as talk, ExitStack() as open_ones:
+        for _ in range(20):
+            open_ones.enter_context(listening(talk)).value("count")
         began = time.monotonic()
         talk.stop()
         assert time.monotonic() - began < 4

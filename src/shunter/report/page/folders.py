@@ -30,7 +30,7 @@ from shunter.report.page.learning import (
     tuning_summary,
 )
 from shunter.report.page.log import log_section
-from shunter.report.page.parts import Page, Section, Summary
+from shunter.report.page.parts import Beside, Commands, Details, Page, Part, Section, Summary
 from shunter.report.page.provenance import command_of, provenance_section
 from shunter.report.page.runs import ShownRun, log_of_run
 from shunter.report.page.schedules import runs_summary, schedule_sections
@@ -42,6 +42,8 @@ from shunter.studies.study import STUDY_FILE
 WAITS = "waits.parquet"
 MOST_CURVES: Final = 7
 """So many variants of a study have learning curves."""
+_WITH_PATHS: Final = ("arguments", "files", "workload", "cluster")
+"""What of a manifest tells where files lie."""
 _WRONG: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pl.exceptions.PolarsError)
 """What comes of files that were changed by hand, or are damaged."""
 
@@ -98,7 +100,8 @@ def page_of(folders: Sequence[Path], kinds: Sequence[Kind], anonymous: bool = Fa
     if len(folders) > 1 and not kind.takes_several:
         raise InputError(f"{folders[1]}: a report holds one folder of this kind ({kind.name}); name one")
     try:
-        return kind.page(folders, anonymous)
+        page = kind.page(folders, anonymous)
+        return without_commands(page) if anonymous else page
     except InputError:
         raise
     except _WRONG as error:
@@ -106,6 +109,20 @@ def page_of(folders: Sequence[Path], kinds: Sequence[Kind], anonymous: bool = Fa
         raise InputError(
             f"{where}: a file is damaged, or of another version ({type(error).__name__}: {error}); write it again"
         ) from error
+
+
+def without_commands(page: Page) -> Page:
+    """Returns a page without commands, in which paths and names stand."""
+    sections = tuple(replace(section, parts=_without_commands(section.parts)) for section in page.sections)
+    return replace(page, summary=replace(page.summary, steps=_without_commands(page.summary.steps)), sections=sections)
+
+
+def _without_commands(parts: Sequence[Part]) -> tuple[Part, ...]:
+    kept = [part for part in parts if not isinstance(part, Commands)]
+    return tuple(
+        replace(part, parts=_without_commands(part.parts)) if isinstance(part, Details | Beside) else part
+        for part in kept
+    )
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -128,8 +145,10 @@ def _manifest(folder: Path) -> dict[str, Any]:
     return read_object(path) if path.is_file() else {}
 
 
-def _provenance(folder: Path, verb: str, result: dict[str, Any]) -> Section:
+def _provenance(folder: Path, verb: str, result: dict[str, Any], anonymous: bool) -> Section:
     manifest = _manifest(folder) or result
+    if anonymous:
+        manifest = {name: value for name, value in manifest.items() if name not in _WITH_PATHS}
     commands = [command_of(verb, manifest)] if manifest.get("arguments", {}).get("given") else []
     return provenance_section({folder.resolve().name: manifest}, commands)
 
@@ -154,7 +173,7 @@ def _comparison(folders: Sequence[Path], anonymous: bool) -> Page:
     result = read_object(path)
     kind = "evaluation" if "judged" in result else "comparison"
     verb = "evaluate" if kind == "evaluation" else "compare"
-    sections = (*comparison_sections(result), _provenance(folder, verb, result))
+    sections = (*comparison_sections(result), _provenance(folder, verb, result, anonymous))
     return Page(f"{result['workload']} on {result['cluster']}", kind, comparison_summary(result), sections)
 
 
@@ -163,7 +182,7 @@ def _calibration(folders: Sequence[Path], anonymous: bool) -> Page:
     result = read_object(folder / CALIBRATION)
     path = folder / WAITS
     waits = read_parquet(path.read_bytes(), str(path))[0] if path.is_file() else None
-    sections = (*calibration_sections(result, waits), _provenance(folder, "calibrate", result))
+    sections = (*calibration_sections(result, waits), _provenance(folder, "calibrate", result, anonymous))
     return Page(f"{result['workload']} on {result['cluster']}", "calibration", calibration_summary(result), sections)
 
 
@@ -175,7 +194,7 @@ def _trainings(folders: Sequence[Path], anonymous: bool) -> Page:
         (result,) = results
         own = standings_sections(result) if result else ()
         summary = training_summary(names, result)
-        about = {names: {"version": result.get("version"), "arguments": result.get("config", {})}}
+        about = {names: {"version": result.get("version"), "arguments": {} if anonymous else result.get("config", {})}}
         return Page(names, "training", summary, (*learning_sections(curves), *own, provenance_section(about)))
     summary = Summary(
         f"{counted(len(folders), 'training')} side by side: {names}.", tuple(_best_of(one) for one in curves)
@@ -243,7 +262,7 @@ def _printed(files: Sequence[Path], anonymous: bool) -> Page:
     else:
         raise InputError(f"{files[0]}: expected what compare, evaluate, calibrate or tune prints with --json")
     name = str(result.get("workload") or ", ".join(str(log["workload"]) for log in result["logs"]))
-    return Page(name, kind, summary, (*sections, provenance_section({files[0].name: result})))
+    return Page(name, kind, summary, (*sections, provenance_section({files[0].name: {} if anonymous else result})))
 
 
 def _has(*names: str) -> Callable[[Path], bool]:

@@ -138,7 +138,7 @@ def _kind(path: Path) -> str:
         return OPERATION
     if (path / f"{STAGES[-1]}.json").is_file():
         return ADVICE
-    return next((kind.name for kind in KINDS if kind.is_one(path)), "")
+    return next((kind.name for kind in KINDS if kind.name in WORDS_OF and kind.is_one(path)), "")
 
 
 def _changed_s(path: Path) -> float:

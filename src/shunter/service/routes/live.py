@@ -173,7 +173,8 @@ class EventStream(Response):
 
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         await told(b"retry: 2000\n\n" + self._hub.hello())
-        while True:
+        # Before Python 3.12 a wait that ends just then swallows that it is cancelled.
+        while self._viewer in self._hub.viewers:
             keys = await self._viewer.take(BEAT_S)
             for key in keys:
                 await told(self._hub.frame(key))
