@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 from shunter.advice.judging import TODAY
 from shunter.metrics.calibration_verdict import Verdict
 from shunter.metrics.labels import brief_seconds, counted, percent, short
-from shunter.metrics.table import higher_is_better
 
 if TYPE_CHECKING:
     from shunter.advice.kept import Object
@@ -229,8 +228,3 @@ def _interval(contrast: Object, name: str) -> str:
 
 def _fact(label: str, value: str, note: str, tone: str = "plain") -> Object:
     return {"label": label, "value": value, "note": note, "tone": tone}
-
-
-def better_is(metric: str) -> str:
-    """Returns in which direction a metric is better, in a word."""
-    return "higher" if higher_is_better(metric) else "lower"
