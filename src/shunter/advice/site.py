@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -257,8 +256,3 @@ def _log_object(request: AdviseRequest, log: Log, days: Days, assumption: str | 
             "least_jobs": LEAST_JOBS,
         },
     }
-
-
-def log_words(workload: Workload) -> str:
-    """Returns what names a log on a command line."""
-    return shlex.join(workload.words or ("LOG",))
