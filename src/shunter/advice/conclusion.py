@@ -86,7 +86,7 @@ def _change(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
     better = _row(later, later["advised"])["against"][later["today"]]
     what = f"Run {later['advised']} in the place of {later['today']}"
     if stages["calibration"]["verdict"] == Verdict.DOES_NOT.words:
-        what = f"Only if the simulation is right, which does not explain this log: {what[0].lower()}{what[1:]}"
+        what = f"Not to be relied on, for the simulation does not explain this log: {what[0].lower()}{what[1:]}"
     gain = f"{_metric(later['metric'])} {changes(better)}"
     hours = _hours(later, later["waits"])
     told = [f"{what}: {gain}{_price(later)}.", f"{hours}."]
