@@ -16,6 +16,7 @@ from shunter.advice.searching import LEARNED_FOLDER
 from shunter.agents.training.curves import read_curves
 from shunter.metrics.calibration_verdict import Verdict
 from shunter.metrics.labels import brief_seconds, counted, percent
+from shunter.metrics.table import higher_is_better
 from shunter.report.page.calibrations import calibration_sections
 from shunter.report.page.comparisons import comparison_sections
 from shunter.report.page.learning import learning_sections
@@ -140,7 +141,7 @@ def _sections(stages: dict[str, Object], runs: list[ShownRun], curves: list[Curv
     if runs:
         yield from (one for one in schedule_sections(runs) if one.key != "metrics")
     if choice := stages.get("choice"):
-        yield _choice(choice)
+        yield _choice(choice, stages["comparison"]["metric"])
     if comparison := stages.get("comparison"):
         yield _first_days(stages, comparison)
     yield from learning_sections(curves) if curves else ()
@@ -180,7 +181,7 @@ def _limits(later: Object, choice: Object) -> Section:
     for one in later["guards"]:
         limit = "none" if one["guard_s"] is None else whole_time(one["guard_s"])
         taken = " (chosen)" if one["guard_s"] == choice["guard_s"] else ""
-        ratio = ratio_cell(one["against"][later["today"]], higher=False)
+        ratio = ratio_cell(one["against"][later["today"]], higher_is_better(later["metric"]))
         waits = [metric_value(name, one[name]) for name in ("mean_wait_s", "max_wait_s")]
         rows.append((f"{limit}{taken}", metric_value(later["metric"], one["mean"]), ratio, *waits))
     lead = (
@@ -194,7 +195,7 @@ def _limits(later: Object, choice: Object) -> Section:
     )
 
 
-def _choice(choice: Object) -> Section:
+def _choice(choice: Object, metric: str) -> Section:
     by_label = {row["label"]: row for row in choice["rows"]}
     today = choice["ladder"]["today"]
     rows: list[tuple[Cell, ...]] = []
@@ -204,7 +205,13 @@ def _choice(choice: Object) -> Section:
         waits = [metric_value(name, row[name]) for name in ("mean_wait_s", "max_wait_s")]
         name = f"{label} (chosen)" if rung == choice["chosen"] else label
         rows.append(
-            (RUNGS[rung.partition(" ")[0]], name, ratio_cell(row["against"][today], higher=False), *waits, bounds)
+            (
+                RUNGS[rung.partition(" ")[0]],
+                name,
+                ratio_cell(row["against"][today], higher_is_better(metric)),
+                *waits,
+                bounds,
+            )
         )
     columns = ("what", "called", f"ratio to {today}", "mean wait", "longest wait", "bounds")
     parts: list[Part] = [Table(columns, tuple(rows), "On the days to choose on", right=(2, 3, 4))]
@@ -222,7 +229,7 @@ def _first_days(stages: dict[str, Object], comparison: Object) -> Section:
         (
             row["label"],
             metric_value(comparison["metric"], row["mean"]),
-            ratio_cell(row, higher=False),
+            ratio_cell(row, higher_is_better(comparison["metric"])),
             metric_value("mean_wait_s", row["mean_wait_s"]),
             metric_value("max_wait_s", row["max_wait_s"]),
             " ".join(row["marks"]),

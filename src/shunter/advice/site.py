@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +14,7 @@ from shunter.comparison.combinations import combine_like
 from shunter.comparison.marks import LEAST_SHARE
 from shunter.errors import InputError
 from shunter.files import write_file
+from shunter.metrics.labels import percent
 from shunter.metrics.log_profile import log_profile
 from shunter.model.cluster import GENERATE
 from shunter.model.cluster_file import write_cluster
@@ -163,7 +163,7 @@ def _with_requests(log: Log) -> tuple[Log, str | None]:
         what = "In this log requested times are the very run times, which no user knows."
         return log, f"{what} What is gained here assumes that run times are known; take less for granted."
     if missing >= LEAST_SHARE * jobs.height:
-        what = f"{missing / jobs.height:.0%} of the jobs have no requested time."
+        what = f"{percent(missing / jobs.height)} of the jobs have no requested time."
         return log, f"{what} Policies that would need true run times in its place are not advised."
     return log, None
 
@@ -256,8 +256,3 @@ def _log_object(request: AdviseRequest, log: Log, days: Days, assumption: str | 
             "least_jobs": LEAST_JOBS,
         },
     }
-
-
-def log_words(workload: Workload) -> str:
-    """Returns what names a log on a command line."""
-    return shlex.join(workload.words or ("LOG",))
