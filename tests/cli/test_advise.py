@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import html
+import shlex
 from pathlib import Path
 
 import pytest
 
+from shunter.advice.request import AdviseRequest
 from shunter.comparison import combinations
+from shunter.errors import InputError
 from shunter.workloads import read_workload
 from shunter.workloads.write import write_table
 from tests.advice.small import CROWDED, FEW, QUIET
@@ -22,6 +26,11 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_it_ends_with_what_to_do_and_the_page(shunter: Command) -> None:
     answer = shunter("advise", CROWDED, "--quick")
     assert (answer.code, answer.err) == (0, "")
+    # It names this very command, to repeat it.
+    asked = f"advise {shlex.quote(CROWDED)} --out advice --quick"
+    assert asked in html.unescape(Path("advice/report.html").read_text())
+    # Somebody waits far longer than before, and it is said what to do if that must not be.
+    assert f"  shunter {asked} --max-wait " in answer.out
     lines = answer.out.splitlines()
     assert lines[0].startswith(("Run ", "Keep "))
     assert lines[-1] == "The whole of it: advice/report.html"
@@ -79,3 +88,39 @@ def test_a_folder_of_something_else_is_refused(shunter: Command) -> None:
     Path("mine/thesis.tex").write_text("years of work")
     assert "holds thesis.tex" in shunter("advise", CROWDED, "--out", "mine").error()
     assert Path("mine/thesis.tex").read_text() == "years of work"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (CROWDED,),
+        ("a.swf", "b.swf", "--quick", "--nodes", "slurm.conf", "--nodes", "qos.txt", "--out", "some where"),
+        ("a.csv", "--map", "submit_s=when,run_s=took", "--cluster", "64", "--load", "110%", "--only", "completed"),
+        (
+            "a.swf",
+            "--objective",
+            "mean-wait",
+            "--bound",
+            "p95-wait=1.25",
+            "--bound",
+            "max-wait=2",
+            "--site",
+            "sjf/easy",
+        ),
+        ("a.swf", "--max-wait", "off,3d", "--placement", "pack,best-fit", "--budget", "90s", "--seed", "7", "--anyway"),
+        ("a.swf", "--allow-preemption", "--strict", "--format", "swf", "--on", "ray"),
+    ],
+)
+def test_what_was_asked_can_be_asked_again(
+    shunter: Command, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[AdviseRequest] = []
+
+    def ask(request: AdviseRequest, _: object) -> None:
+        asked.append(request)
+        raise InputError("that is all")
+
+    monkeypatch.setattr("shunter.advice.advise.run_advice", ask)
+    shunter("advise", *words).error()
+    shunter("advise", *asked[0].words()).error()
+    assert asked[0] == asked[1]

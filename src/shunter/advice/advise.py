@@ -190,18 +190,20 @@ def _search(request: AdviseRequest, site: Site, kept: Kept, engine: Engine | Non
 
 def _conclude(request: AdviseRequest, site: Site, kept: Kept, kind: str) -> None:
     """Keeps what the advice comes to, and writes what can be run."""
+    asked = request.words()
 
     def made() -> Object:
         lines: list[str] = []
         why_not: str | None = None
         if kind == CHANGE:
             lines, why_not = _write_choice(site, kept)
-        steps = next_steps(kind, kept.results, str(request.out), lines, why_not)
-        return conclude(kind, kept.results) | {"next": steps, "slurm_conf": lines, "why_no_slurm_conf": why_not}
+        steps = next_steps(kind, kept.results, request, lines, why_not)
+        told = {"next": steps, "slurm_conf": lines, "why_no_slurm_conf": why_not, "asked": asked}
+        return conclude(kind, kept.results) | told
 
     rests_on = [name for name in STAGES if name in kept.results]
     files = [ADVISED_FILE, OPERATE_FILE] if kind == CHANGE else []
-    kept.stage("advice", {"kind": kind, "out": str(request.out)}, made, rests_on=rests_on, files=files)
+    kept.stage("advice", {"kind": kind, "asked": asked}, made, rests_on=rests_on, files=files)
 
 
 def _write_choice(site: Site, kept: Kept) -> tuple[list[str], str | None]:

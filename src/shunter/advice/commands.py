@@ -5,8 +5,12 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
+from shunter.metrics.labels import brief_seconds
+from shunter.report.tables import whole_time
+
 if TYPE_CHECKING:
     from shunter.advice.kept import Object
+    from shunter.advice.request import AdviseRequest
 
 SLURM, LSF = ("sacct", "sacct-json", "jobcomp"), ("lsb-acct", "lsb-events")
 """The formats of logs, by the scheduler that writes them."""
@@ -21,6 +25,8 @@ WEIGHTS: Final = {
     "partition": "PriorityWeightPartition",
     "qos": "PriorityWeightQOS",
 }
+FAR_LONGER: Final = 2.0
+"""From so many times the longest wait of today on, a limit on waits is worth a word."""
 ADVISED_FILE, OPERATE_FILE = "advised.toml", "operate.toml"
 
 
@@ -59,41 +65,43 @@ def slurm_lines(settings: Object, parameters: Object) -> tuple[list[str], str | 
     return [], f"Slurm has no dispatch rule {rule}"
 
 
-def next_steps(kind: str, stages: dict[str, Any], folder: str, lines: list[str], why_not: str | None) -> list[Object]:
+def next_steps(
+    kind: str, stages: dict[str, Any], request: AdviseRequest, lines: list[str], why_not: str | None
+) -> list[Object]:
     """Returns what to do next, in order: what for, and the commands or lines.
 
     Args:
         kind: What the advice comes to.
         stages: What the stages came to.
-        folder: Of the advice.
+        request: What was asked for.
         lines: Of slurm.conf, if such lines mean the choice.
         why_not: Why there are none.
     """
     log = stages["log"]
     words = [*log["words"], *stages["cluster"]["words"]]
     if kind == "change":
-        return _change(stages, words, folder, lines, why_not)
+        return [*_limited(stages, request), *_change(stages, words, str(request.out), lines, why_not)]
     if kind == "keep":
         return [
             _step(
                 "see what more or fewer nodes, or more load, would do",
                 _shunter("what-if", *words, "--change", "cores=+25%"),
             ),
-            _step("ask again with more time to search", _again(stages, folder, "--budget", "1h")),
+            _step("ask again with more time to search", _again(request, "--budget", "1h")),
         ]
     if kind == "not-believed":
         return [
             _step("see where the simulation and the log part", _shunter("calibrate", *words)),
             _step(
-                "describe the machine and the site's rules from its own files",
-                _again(stages, folder, "--nodes", "/etc/slurm/slurm.conf", "--nodes", "nodes.txt"),
+                "describe the machine and the site's rules from its own files; name yours in the place of these",
+                _again(request, "--nodes", "/etc/slurm/slurm.conf", "--nodes", "nodes.txt"),
             ),
-            _step("see what would be advised nevertheless", _again(stages, folder, "--anyway")),
+            _step("see what would be advised nevertheless", _again(request, "--anyway")),
         ]
     if kind == "quiet":
         return [
             _step("see what the machine could bear", _shunter("what-if", *words, "--change", "load=1.2x")),
-            _step("ask again as if more work came", _again(stages, folder, "--load", "110%")),
+            _step("ask again as if more work came", _again(request, "--load", "110%")),
         ]
     return [_step("see what is in the log", _shunter("trace", "info", *log["words"]))]
 
@@ -137,9 +145,24 @@ def _change(
     return found
 
 
-def _again(stages: dict[str, Any], folder: str, *more: str) -> str:
-    words = stages["cluster"]["words"] if "--nodes" not in more else []
-    return _shunter("advise", *stages["log"]["words"], *words, "--out", folder, *more)
+def _limited(stages: dict[str, Any], request: AdviseRequest) -> list[Object]:
+    """Returns how to ask again with a limit on waits, where somebody would wait far longer than today."""
+    later = stages["later"]
+    after_s, before_s = (
+        next(row["max_wait_s"] or 0.0 for row in later["rows"] if row["label"] == later[name])
+        for name in ("advised", "today")
+    )
+    limits_s = [one["guard_s"] for one in later["guards"] if one["guard_s"] is not None and one["guard_s"] < after_s]
+    if not limits_s or after_s <= FAR_LONGER * before_s:
+        return []
+    why = f"if nobody may wait {brief_seconds(after_s)}, ask again with a limit; the page shows what each limit costs"
+    return [_step(why, _again(request, "--max-wait", whole_time(max(limits_s))))]
+
+
+def _again(request: AdviseRequest, *more: str) -> str:
+    # What is asked otherwise now is not said twice.
+    without = {"--nodes": ("--nodes", "--cluster"), "--budget": ("--budget", "--quick")}.get(more[0], (more[0],))
+    return _shunter("advise", *request.words(*without), *more)
 
 
 def _step(why: str, command: str) -> Object:

@@ -153,10 +153,10 @@ def _who_pays(later: Object) -> list[str]:
         most = max(worse, key=lambda row: row["lost_hours"])
         waits = f"{brief_seconds(most['after_s'])} instead of {brief_seconds(most['before_s'])}"
         told.append(f"jobs of {most['name']} {pays['size_of']} wait {waits} on average")
-    if pays["users"]:
+    if pays["users_worse"]:
         told.append(f"{pays['users_worse']:,} of {counted(pays['users'], 'user')} wait longer on average than before")
     if not told:
-        return ["Nobody pays: jobs of no size wait longer on average than before."]
+        return ["No user, and no size of jobs, waits longer on average than before."]
     return [f"Who pays: {'; '.join(told)}."]
 
 

@@ -321,5 +321,4 @@ def _provenance(stages: dict[str, Object]) -> Section:
     facts: dict[str, Any] = {"workload": {"name": log["workload"], "sha256": log["workload_sha256"]}}
     if comparison := stages.get("comparison"):
         facts |= {"shunter": comparison["version"], "seed": comparison["seed"]}
-    words = [*log["words"], *stages["cluster"]["words"]]
-    return provenance_section({"the advice": facts}, [shlex.join(["shunter", "advise", *words])])
+    return provenance_section({"the advice": facts}, [shlex.join(["shunter", "advise", *stages["advice"]["asked"]])])

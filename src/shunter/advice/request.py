@@ -125,6 +125,40 @@ class AdviseRequest:
             combine_like(self.site, resolve_scheduler(seed=self.seed))
         check_on(self.on)
 
+    def words(self, *without: str) -> list[str]:
+        """Returns what asks for the same on a command line, without some of its options."""
+        usual, is_quick = AdviseRequest(self.files), self.effort == QUICK
+        bounds = [f"{one.metric}={one.factor:.15g}" for one in self.objective.bounds]
+        given: dict[str, Sequence[object]] = {
+            "--nodes": self.nodes,
+            "--cluster": _unusual(self.cluster),
+            "--format": _unusual(self.format),
+            "--map": _unusual(self.columns),
+            "--only": _unusual(self.only),
+            "--load": _unusual(self.load),
+            "--site": _unusual(self.site),
+            "--objective": _unusual(self.objective.metric, usual.objective.metric),
+            "--bound": [] if self.objective.bounds == usual.objective.bounds else bounds,
+            "--max-wait": _unusual(_limits(self.guards_s), _limits(usual.guards_s)),
+            "--placement": _unusual(",".join(self.placements), ""),
+            "--budget": _unusual(f"{self.budget_s:g}", f"{QUICK_S if is_quick else usual.budget_s:g}"),
+            "--seed": _unusual(self.seed, usual.seed),
+            "--on": _unusual(self.on, usual.on),
+            "--out": [self.out],
+        }
+        flags = {
+            "--quick": is_quick,
+            "--allow-preemption": self.allow_preemption,
+            "--anyway": self.anyway,
+            "--strict": self.strict,
+        }
+        valued = [word for name, those in given.items() if name not in without for one in those for word in (name, one)]
+        return [
+            *self.files,
+            *map(str, valued),
+            *(name for name, is_set in flags.items() if is_set and name not in without),
+        ]
+
     @property
     def spec(self) -> str | list[str]:
         """What `shunter.read_workload` takes."""
@@ -133,6 +167,14 @@ class AdviseRequest:
 
 QUICK_S: Final = 60.0
 """How long a quick advice may take, about."""
+
+
+def _unusual(value: object, usual: object = None) -> list[object]:
+    return [] if value == usual else [value]
+
+
+def _limits(guards_s: Sequence[float | None]) -> str:
+    return ",".join("off" if one is None else f"{one:g}" for one in guards_s)
 
 
 def _budget_s(budget: str | float) -> float:
