@@ -73,6 +73,15 @@ def test_what_is_advised_is_what_was_chosen_and_can_be_run(crowded: Advice) -> N
     assert any(file in command for step in crowded.conclusion["next"] for command in step["commands"])
 
 
+def test_the_configuration_for_operate_can_be_read(crowded: Advice) -> None:
+    from shunter.execution.operating.configuration import Configured
+    from shunter.execution.operating.modes import mode_of
+
+    file = str(crowded.folder / "advised.toml")
+    told = Configured(crowded.folder / "operate.toml", {"policy": file, "estimate": file}, mode_of("observe"))
+    assert told.now.max_wait_s == crowded.stages["later"]["guard_s"]
+
+
 def test_every_stage_is_kept_and_a_page_is_written(crowded: Advice) -> None:
     assert list(crowded.stages) == list(STAGES)
     for name in STAGES:

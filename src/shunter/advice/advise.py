@@ -17,6 +17,7 @@ from shunter.advice.page import write_advice_page
 from shunter.advice.request import AdviseRequest
 from shunter.advice.searching import LEARNED_FOLDER, TUNED_FILE, comparison_stage, no_training, tuning_stage
 from shunter.advice.site import Site, keep_site, read_files
+from shunter.checks import NOTHING
 from shunter.comparison.classics import Progress
 from shunter.engines.choice import engine_on
 from shunter.errors import InputError
@@ -210,7 +211,7 @@ def _write_choice(site: Site, kept: Kept) -> tuple[list[str], str | None]:
     later = kept.results["later"]
     chosen, guard_s = contenders(site, kept)[later["rung"]], later["guard_s"]
     # Beside a scheduler there is a limit of a week unless something else is said.
-    limit = '"off"' if guard_s is None else f"{guard_s:g}"
+    limit = f'"{NOTHING}"' if guard_s is None else f"{guard_s:g}"
     _write(kept.path(OPERATE_FILE), f"max_wait_s = {limit}\n")
     if later["rung"] == LEARNED:
         kept.path(ADVISED_FILE).unlink(missing_ok=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shunter.advice.judging import TODAY
 from shunter.metrics.calibration_verdict import Verdict
 from shunter.metrics.labels import brief_seconds, counted, percent, short
+from shunter.metrics.table import higher_is_better
 
 if TYPE_CHECKING:
     from shunter.advice.kept import Object
