@@ -205,6 +205,11 @@ def test_the_machine_may_be_inferred(tmp_path: Path) -> None:
     advice = advised(log, anyway=True)
     assert advice.stages["cluster"]["from"] == INFERRED
     assert advice.stages["cluster"]["words"] == ["--cluster", "advice/cluster.toml"]
+    # Where nobody waits on what was inferred, the machine may be another.
+    jobs.with_columns(submit_s=pl.int_range(pl.len()) * 86_400.0).write_parquet(log)
+    quiet = advised(log, anyway=True)
+    assert quiet.conclusion["kind"] == "quiet"
+    assert "--nodes nodes.txt" in quiet.conclusion["next"][0]["commands"][0]
 
 
 def test_the_sites_own_files_tell_the_machine_and_the_order(tmp_path: Path) -> None:

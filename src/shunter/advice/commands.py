@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
+from shunter.advice.site import INFERRED
 from shunter.metrics.labels import brief_seconds
 from shunter.report.tables import whole_time
 
@@ -99,7 +100,14 @@ def next_steps(
             _step("see what would be advised nevertheless", _again(request, "--anyway")),
         ]
     if kind == "quiet":
+        inferred = [
+            _step(
+                "say what the machine is, which only its jobs told; name your files in the place of these",
+                _again(request, "--nodes", "/etc/slurm/slurm.conf", "--nodes", "nodes.txt"),
+            )
+        ]
         return [
+            *(inferred if stages["cluster"]["from"] == INFERRED else []),
             _step("see what the machine could bear", _shunter("what-if", *words, "--change", "load=1.2x")),
             _step("ask again as if more work came", _again(request, "--load", "110%")),
         ]
