@@ -22,7 +22,7 @@ from shunter.tuning.guards import GUARDS_S
 from shunter.tuning.request import Guards
 from shunter.workloads.load import check_load
 
-BOUNDS: Final = ("mean-wait=1.1",)
+BOUNDS: Final = ("mean-wait=1.1", "max-wait=5")
 """What must not become worse where nobody says otherwise."""
 USUAL_BUDGET: Final = "10m"
 LEAST_BUDGET_S: Final = 10.0

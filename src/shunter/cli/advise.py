@@ -88,7 +88,7 @@ class AdviseArguments:
         Option(
             "--bound",
             metavar="NAME=X",
-            show_default="mean-wait=1.1",
+            show_default="mean-wait=1.1 and max-wait=5",
             help="What must not become worse: a metric, and how many times that of today it may be. Give it several "
             "times for several bounds.",
         ),
