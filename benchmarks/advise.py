@@ -102,7 +102,9 @@ def judged(case: Case, spec: str, folder: Path, *, quick: bool, budget: str) -> 
     kept = round(KEPT * len(log.workload))
     first = log.workload.derived("cut", jobs=log.workload.jobs.head(kept))
     write_table(first, folder / "log.parquet")
-    advice = shunter.advise(folder / "log.parquet", out=folder / "advice", site=case.site, quick=quick, budget=budget)
+    advice = shunter.advise(
+        folder / "log.parquet", out=folder / "advice", site=case.site, quick=quick, budget=None if quick else budget
+    )
     kind = str(advice.conclusion["kind"])
     if kind != "change":
         return kind, "", "same"

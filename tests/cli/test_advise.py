@@ -73,6 +73,7 @@ def test_several_files_are_parts_of_one_log(shunter: Command) -> None:
         ((CROWDED, "--max-wait", "often"), "is not a time"),
         ((CROWDED, "--objective", "joy"), "unknown objective 'joy'"),
         ((CROWDED, "--bound", "mean-wait"), "expected a metric and a positive factor"),
+        ((CROWDED, "--site", "fcfs/xx"), "unknown dispatch 'xx'"),
         ((CROWDED, QUIET), "a generator is a whole log"),
         ((CROWDED, "--cluster", "64", "--nodes", "nodes.txt"), "both describe the machine"),
     ],

@@ -81,7 +81,7 @@ def next_steps(
     log = stages["log"]
     words = [*log["words"], *stages["cluster"]["words"]]
     if kind == "change":
-        return [*_limited(stages, request), *_change(stages, words, str(request.out), lines, why_not)]
+        return [*_limited(stages, request), *_change(stages, words, request, lines, why_not)]
     if kind == "keep":
         return [
             _step(
@@ -115,9 +115,9 @@ def next_steps(
 
 
 def _change(
-    stages: dict[str, Any], words: list[str], folder: str, lines: list[str], why_not: str | None
+    stages: dict[str, Any], words: list[str], request: AdviseRequest, lines: list[str], why_not: str | None
 ) -> list[Object]:
-    advice = stages["later"]
+    advice, folder = stages["later"], str(request.out)
     learned = advice["rung"] == "learned"
     policy = f"{folder}/learned" if learned else f"{folder}/{ADVISED_FILE}"
     named = ["--policy", policy, *([] if learned else ["--estimate", policy])]
@@ -129,7 +129,8 @@ def _change(
         found.append({"why": "beside Slurm: these lines of slurm.conf, then restart slurmctld", "commands": lines})
     elif why_not is not None and format in SLURM:
         found.append({"why": f"no lines of slurm.conf mean this choice: {why_not}", "commands": []})
-    history = ["--history", stages["log"]["words"][0]] if format in (*SLURM, *LSF) else []
+    # Of a log in parts, the last is the newest where they are named in their order, as a shell does.
+    history = ["--history", request.files[-1]] if format in (*SLURM, *LSF) else []
     for scheduler, formats in (("slurm", SLURM), ("lsf", LSF)):
         if format in formats or format not in (*SLURM, *LSF, *OTHERS):
             command = [

@@ -21,6 +21,8 @@ NEARLY_NONE: Final = 0.02
 MANY: Final = 3.0
 """From here on a ratio is told as so many times, and not in percent."""
 UNKNOWN_VERDICT: Final = "unknown"
+REASONS: Final = 2
+"""So many of those that are not better are named; the page has them all."""
 
 
 def conclude(kind: str, stages: dict[str, Any]) -> Object:
@@ -69,7 +71,7 @@ def _keep(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
     today = later["today"]
     if choice["chosen"] == TODAY:
         told = [f"Keep {today}: nothing that was tried is surely better than it on days that were held back."]
-        return [*told, *(f"{one}." for one in choice["reasons"])], _today_facts(later)
+        return [*told, *(f"{one}." for one in choice["reasons"][:REASONS])], _today_facts(later)
     row = _row(later, later["advised"])
     broken = [one for one in row["bounds"] if not one["holds"]]
     why = "broke a bound on later days" if broken else "is not surely better on later days"
