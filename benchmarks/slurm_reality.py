@@ -1,12 +1,15 @@
-"""Is a real Slurm with Shunter beside it as the simulator says? Mean waits of short jobs, under fcfs and under sjf.
+"""Is a real Slurm with Shunter beside it as the simulator says? Mean waits of short jobs, under fcfs and another order.
 
     .venv/bin/python benchmarks/slurm_reality.py             # 500 jobs of 1 to 20 s: some 6 minutes
     .venv/bin/python benchmarks/slurm_reality.py --jobs 60   # a minute and a half
+    .venv/bin/shunter tune 'generate:uniform?jobs=60000&cores=48&load=0.98&n_max=4&p_min=1&p_max=20' -o tuned.toml
+    .venv/bin/python benchmarks/slurm_reality.py --policy tuned.toml
 
 It starts a Slurm of its own on loopback (Debian: make services; root). Its nodes claim more cores than the machine has:
-the jobs sleep. Slurm's own order is first come, first served here; "sjf" is the same Slurm with `shunter operate slurm
---mode nudge --policy sjf` beside it. Jobs ask for a minute for each second that they run, for Slurm counts limits in
-minutes. The simulator is given the submit times that Slurm has noted, and the seconds that each job was told to sleep.
+the jobs sleep. Slurm's own order is first come, first served here; the other one is that of the same Slurm with
+`shunter operate slurm --mode nudge --policy sjf` beside it. Jobs ask for a minute for each second that they run, for
+Slurm counts limits in minutes. The simulator is given the submit times that Slurm has noted, and the seconds that each
+job was told to sleep.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--policy", default="sjf", help="towards which Slurm's order is nudged")
     arguments = parser.parse_args()
     if reason := why_not():
         raise SystemExit(f"error: {reason}")
@@ -51,8 +55,8 @@ def main() -> None:
         slurm = RealSlurm(Path(text), CORES, LINES)
         try:
             slurm.start()
-            for policy in ("fcfs", "sjf"):
-                report(policy, run(slurm, jobs, policy, Path(text) / f"state-{policy}"))
+            for policy in ("fcfs", arguments.policy):
+                report(policy, run(slurm, jobs, policy, Path(text) / f"state-{Path(policy).stem}"))
         finally:
             slurm.stop()
 
