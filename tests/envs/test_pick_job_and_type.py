@@ -55,10 +55,16 @@ def test_each_row_is_a_job_on_a_type() -> None:
     np.testing.assert_array_equal(info["action_mask"][1:], fits)
 
 
-@pytest.mark.parametrize(("gpu_type", "told"), [("V100", "V100"), (None, "none")])
+@pytest.mark.parametrize(
+    ("gpu_type", "told"),
+    [
+        ("V100", "the cluster has V100: give a cluster with two or more, or take pick-job"),
+        (None, "node a of alike has GPUs without a type; give its gpu_type"),
+    ],
+)
 def test_a_cluster_without_a_choice(gpu_type: str | None, told: str) -> None:
     alike = Cluster.from_nodes(tuple(Node(name, 64, None, 8, gpu_type=gpu_type) for name in "ab"), "alike")
-    with pytest.raises(InputError, match=f"the cluster has {told}: give a cluster with two or more, or take pick-job"):
+    with pytest.raises(InputError, match=told):
         gymnasium.make("shunter/PickJobAndType-v0", workload="generate:philly-like?jobs=2000", cluster=alike)
 
 

@@ -97,7 +97,8 @@ def check_cluster(what: str, cluster: Cluster) -> None:
         raise InputError(f"{what} chooses one type of GPU for each job, but {cluster.name} lets jobs mix types")
     bare = next((node.name for node in cluster.nodes if node.gpus and node.gpu_type is None), None)
     if bare is not None:
-        raise InputError(f"{what} chooses types of GPUs, but node {bare} of {cluster.name} has GPUs without a type")
+        without = f"node {bare} of {cluster.name} has GPUs without a type"
+        raise InputError(f"{what} chooses types of GPUs, but {without}; give its gpu_type")
 
 
 def resolve_pairs(text: str) -> Pairs:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from shunter.advice.kept import Kept
 from shunter.cli.live_options import SourceArguments
 from shunter.cli.report_kinds import kinds
 from shunter.errors import InputError
@@ -286,8 +287,9 @@ def test_runs_are_listed_with_what_came_of_them_and_their_reports(tmp_path: Path
     (broken / CALIBRATION).write_text("{")
     advised = tmp_path / "advised"
     advised.mkdir()
-    (advised / "advice.json").write_text('{"result": {"headline": "Keep what you have."}}')
-    (advised / CALIBRATION).write_text('{"result": {}}')
+    kept = Kept(advised)
+    kept.stage("calibration", {}, dict)
+    kept.stage("advice", {}, lambda: {"headline": "Keep what you have."})
     (tmp_path / "loop").symlink_to(tmp_path)
     every = {one.name for one in kinds()}
     # A result that was printed is a file, and no folder.
