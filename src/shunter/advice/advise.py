@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,25 +17,17 @@ from shunter.advice.request import AdviseRequest
 from shunter.advice.searching import LEARNED_FOLDER, TUNED_FILE, comparison_stage, no_training, tuning_stage
 from shunter.advice.site import Site, keep_site, read_files
 from shunter.checks import NOTHING
-from shunter.comparison.classics import Progress
 from shunter.engines.choice import engine_on
 from shunter.errors import InputError
 from shunter.files import locked, write_file
 from shunter.policies.native import NativePolicy
+from shunter.tuning.tune import Stage, untold
 from shunter.tuning.tuned_file import estimate_section, section
 
 if TYPE_CHECKING:
     from shunter.advice.kept import Object
     from shunter.comparison.combinations import Combination
     from shunter.engines.base import Engine
-
-Stage = Callable[[str], AbstractContextManager[Progress]]
-"""Surrounds a piece of the work, which it is told in words, and gives what is told of the progress."""
-
-
-@contextmanager
-def _untold(_: str) -> Iterator[Progress]:
-    yield lambda done, total: None
 
 
 @dataclass(frozen=True)
@@ -73,7 +64,7 @@ class Advice:
         }
 
 
-def advise(workload: str | Path | Sequence[str | Path], *, stage: Stage = _untold, **terms: Any) -> Advice:  # noqa: ANN401
+def advise(workload: str | Path | Sequence[str | Path], *, stage: Stage = untold, **terms: Any) -> Advice:  # noqa: ANN401
     """Says what to run on a cluster, from the log that it has written.
 
     Args:
@@ -92,7 +83,7 @@ def advise(workload: str | Path | Sequence[str | Path], *, stage: Stage = _untol
     return run_advice(AdviseRequest.of(workload, **terms), stage)
 
 
-def run_advice(request: AdviseRequest, stage: Stage = _untold) -> Advice:
+def run_advice(request: AdviseRequest, stage: Stage = untold) -> Advice:
     """Goes through the stages until there is an advice, or a reason to give none."""
     kept = Kept(request.out, request.fresh)
     kept.check()

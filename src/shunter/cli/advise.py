@@ -13,6 +13,7 @@ from shunter.cli.options import (
     JsonOption,
     LoadOption,
     MapOption,
+    ObjectiveOption,
     OnlyOption,
     OnOption,
     SeedOption,
@@ -75,14 +76,7 @@ class AdviseArguments:
             "surely better.",
         ),
     ] = None
-    objective: Annotated[
-        str,
-        Option(
-            metavar="NAME",
-            help="What is to become better: bounded-slowdown, slowdown, mean-wait, p95-wait, p99-wait, max-wait, "
-            "turnaround, utilization, fairness, or any metric by its full name.",
-        ),
-    ] = "bounded-slowdown"
+    objective: ObjectiveOption = "bounded-slowdown"
     bounds: Annotated[
         list[str] | None,
         Option(

@@ -175,6 +175,14 @@ TrustOption = Annotated[
         help="Run Python files that a file names (a manifest, a checkpoint, a training file), and not you.",
     ),
 ]
+ObjectiveOption = Annotated[
+    str,
+    Option(
+        metavar="NAME",
+        help="What is to become better: bounded-slowdown, slowdown, mean-wait, p95-wait, p99-wait, max-wait, "
+        "turnaround, utilization, fairness, or any metric by its full name.",
+    ),
+]
 JsonOption = Annotated[bool, Option("--json", help="Print one JSON object instead of tables.")]
 WindowCountOption = Annotated[
     int, Option("--windows", parser=whole_number, metavar="K", help="How many windows of the log are simulated.")

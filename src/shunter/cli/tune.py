@@ -11,6 +11,7 @@ from shunter.cli.options import (
     POLICY,
     SETTINGS,
     JsonOption,
+    ObjectiveOption,
     OnOption,
     ThreadsOption,
     WindowCountOption,
@@ -86,14 +87,7 @@ class SearchArguments:
             "score over jobs and types of GPUs that may refuse a type.",
         ),
     ] = "linear"
-    objective: Annotated[
-        str,
-        Option(
-            metavar="NAME",
-            help="What is to become better: bounded-slowdown, slowdown, mean-wait, p95-wait, p99-wait, max-wait, "
-            "turnaround, utilization, fairness, or any metric by its full name.",
-        ),
-    ] = "bounded-slowdown"
+    objective: ObjectiveOption = "bounded-slowdown"
     bounds: Annotated[
         list[str] | None,
         Option(

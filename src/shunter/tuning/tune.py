@@ -52,7 +52,8 @@ Stage = Callable[[str], AbstractContextManager[Progress]]
 
 
 @contextmanager
-def _untold(_: str) -> Iterator[Progress]:
+def untold(_: str) -> Iterator[Progress]:
+    """Surrounds a piece of the work of which nothing is told."""
     yield lambda done, total: None
 
 
@@ -170,7 +171,7 @@ def tune(
     out: str | Path,
     strict: bool = False,
     on: str | Engine = LOCAL,
-    stage: Stage = _untold,
+    stage: Stage = untold,
     **terms: Any,  # noqa: ANN401 - what TuneRequest.of takes
 ) -> Tuning:
     """Searches a policy's weights on the first days of a log, writes them to a file, and judges them on later days.
@@ -201,7 +202,7 @@ def run_tuning(
     *,
     strict: bool = False,
     on: str | Engine = LOCAL,
-    stage: Stage = _untold,
+    stage: Stage = untold,
 ) -> Tuning:
     """Tunes one policy to one or several logs, writes it, and reports what it does on later days."""
     # All logs before the first search: a short one should not be found after an hour.
@@ -234,7 +235,7 @@ class Written:
 
 
 def write_policy(
-    request: TuneRequest, logs: Sequence[Log], out: Path, engine: Engine | None = None, stage: Stage = _untold
+    request: TuneRequest, logs: Sequence[Log], out: Path, engine: Engine | None = None, stage: Stage = untold
 ) -> Written:
     """Searches on training days and writes what was found; nothing is simulated on later days.
 
