@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import polars as pl
 import pytest
 
 from shunter.advice.advise import Advice
-from shunter.advice.conclusion import changes
+from shunter.advice.conclusion import changes, conclude
 from shunter.advice.kept import STAGES
 from shunter.advice.page import advice_page
 from shunter.advice.site import INFERRED
@@ -59,6 +60,20 @@ def test_the_sentence_is_what_the_tables_say(crowded: Advice) -> None:
 )
 def test_changes_are_told_in_percent(ratio: float, low: float | None, high: float | None, words: str) -> None:
     assert changes({"identical": False, "ratio": ratio, "ratio_low": low, "ratio_high": high}) == words
+
+
+def test_a_step_back_is_told(crowded: Advice) -> None:
+    stages = deepcopy(crowded.stages)
+    later = stages["later"]
+    later["chosen"] = next(
+        one["label"] for one in later["rows"] if one["label"] not in (later["today"], later["advised"])
+    )
+    told = conclude("change", stages)["sentences"]
+    stepped = next(one for one in told if one.startswith(f"{later['chosen']} was chosen on the days before"))
+    assert stepped.endswith(f"{later['advised']}, the rung below it, does.")
+    assert any("after another choice had failed there" in one for one in told)
+    assert not any("judged once" in one for one in told)
+    assert any("judged once" in one for one in conclude("change", crowded.stages)["sentences"])
 
 
 def test_what_is_advised_is_what_was_chosen_and_can_be_run(crowded: Advice) -> None:

@@ -170,8 +170,10 @@ def _how_sure(kind: str, stages: dict[str, Any]) -> list[str]:
     later = stages["later"]
     windows, note = later["windows"], later["interval_note"]
     jobs = windows["count"] * windows["length"]
-    what = f"How sure: judged once, on {jobs:,} jobs of the last 30 % of the log in {windows['count']} parts"
-    told = [f"{what}; nothing had looked at them before the choice was fixed."]
+    what = f"on {jobs:,} jobs of the last 30 % of the log in {windows['count']} parts"
+    told = [f"How sure: judged once, {what}; nothing had looked at them before the choice was fixed."]
+    if kind == CHANGE and later["chosen"] != later["advised"]:
+        told = [f"How sure: judged {what}, after another choice had failed there: the gain is a little flattered."]
     if note:
         told.append(f"{note[0].upper()}{note[1:]}.")
     verdict = stages["calibration"]["verdict"]
