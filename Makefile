@@ -77,6 +77,8 @@ bench: install ## Run the benchmarks; they print figures and ratios
 	$(BIN)/python benchmarks/matmul.py
 	PYTHONPATH=. $(BIN)/python benchmarks/decide.py
 	PYTHONPATH=. $(BIN)/python benchmarks/serve.py
+	PYTHONPATH=. $(BIN)/python benchmarks/gantt.py
+	PYTHONPATH=. $(BIN)/python benchmarks/advise.py --quick --count 5
 	PYTHONPATH=. $(BIN)/python benchmarks/live.py --seconds 20
 	PYTHONPATH=. $(BIN)/python benchmarks/train.py --quick
 	PYTHONPATH=. $(BIN)/python benchmarks/replay.py
