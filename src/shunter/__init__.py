@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-import shunter.simulation.learned as _learned
+import shunter.hooks as _hooks
 
 if TYPE_CHECKING:
     __version__: str
@@ -87,9 +87,10 @@ _HOMES = {
     "what_if": "comparison.what_if",
 }
 
-# Simulations need what environments and agents can do, and must not import it: the front door tells them where it is.
-_learned.runner_module = "shunter.envs.learned"
-_learned.loader_module = "shunter.agents.learned_policy"
+# Lower layers need a few functions of higher ones, and must not import them: they are named here.
+_hooks.learned_runner = "shunter.envs.learned"
+_hooks.evaluator_loader = "shunter.agents.learned_policy"
+_hooks.site_simulator = "shunter.simulation.site_waits"
 
 
 def __getattr__(name: str) -> object:

@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from shunter.comparison.marks import RESTART_S, stops_for_free
 from shunter.errors import InputError
-from shunter.policies.catalog import DISPATCHES, POLICIES
+from shunter.policies.catalog import POLICIES
 from shunter.policies.checkpoint import POLICY_FILE, read_record
 from shunter.policies.native import REQUESTED, resolve_estimate
 from shunter.policies.pairs import resolve_pairs
-from shunter.policies.scheduler import EASY, Scheduler, resolve, resolve_dispatch, resolve_placement, resolve_scheduler
+from shunter.policies.scheduler import (
+    EASY,
+    Scheduler,
+    resolve,
+    resolve_dispatch,
+    resolve_placement,
+    resolve_scheduler,
+    split_text,
+)
 
 if TYPE_CHECKING:
     from shunter.model.settings import Settings
@@ -188,22 +196,6 @@ def combine_like(
     for name in ("policy", "dispatch", "estimate"):
         del words[name]
     return combine([policy], [dispatch], [words.pop("placement")], estimates, **words).possible
-
-
-def split_text(text: str) -> tuple[str, str | None]:
-    """Returns the policy and the dispatch rule that ``f2/easy`` names; None where it names no rule.
-
-    Raises:
-        InputError: What follows a policy's name is neither a rule nor the rest of a path.
-    """
-    policy, slash, dispatch = text.rpartition("/")
-    # A number is a rule too: so many reservations.
-    if slash and (dispatch in DISPATCHES or dispatch.isdecimal()):
-        return policy, dispatch
-    if slash and policy.partition("?")[0] in POLICIES and not Path(text).exists():
-        resolve_dispatch(dispatch)
-    # The slash is one of a file's name.
-    return text, None
 
 
 def find_baseline(combinations: Sequence[Combination], label: str | None) -> Combination:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from shunter.comparison.combinations import Combination, combine, combine_like, split_text
+from shunter.comparison.combinations import Combination, combine, combine_like
 from shunter.comparison.contest import Contest
 from shunter.comparison.objective import Objective, parse_objective
 from shunter.errors import InputError
@@ -14,6 +14,7 @@ from shunter.files import read_toml
 from shunter.metrics.table import METRICS
 from shunter.policies.checkpoint import INITIAL, POLICY_FILE, Checkpoint, read_record
 from shunter.policies.native import REQUESTED, spec_file
+from shunter.policies.scheduler import split_text
 
 if TYPE_CHECKING:
     from shunter.model.log import Log

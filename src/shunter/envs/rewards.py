@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from shunter.checks import check_fields, check_name, declared, distinct_names, numbers_by_name
-from shunter.comparison.combinations import split_text
 from shunter.envs.registry import Registry
 from shunter.errors import InputError
 from shunter.policies.native import resolve_native
-from shunter.policies.scheduler import names_native, resolve_scheduler
+from shunter.policies.scheduler import names_native, resolve_scheduler, split_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -205,6 +205,22 @@ def resolve_dispatch(text: str) -> Dispatch:
     return Dispatch(text, *DISPATCH_CODES[text])
 
 
+def split_text(text: str) -> tuple[str, str | None]:
+    """Returns the policy and the dispatch rule that ``f2/easy`` names; None where it names no rule.
+
+    Raises:
+        InputError: What follows a policy's name is neither a rule nor the rest of a path.
+    """
+    policy, slash, dispatch = text.rpartition("/")
+    # A number is a rule too: so many reservations.
+    if slash and (dispatch in DISPATCHES or dispatch.isdecimal()):
+        return policy, dispatch
+    if slash and policy.partition("?")[0] in POLICIES and not Path(text).exists():
+        resolve_dispatch(dispatch)
+    # The slash is one of a file's name.
+    return text, None
+
+
 def resolve_placement(given: str | Placer | Placement) -> Placement:
     """Returns the placement that a text means, checked, or that a placer of the user's own is.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
+from shunter import hooks
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -77,17 +79,11 @@ if TYPE_CHECKING:
             """Returns what is decided in the state of a snapshot, and what the policy was shown."""
 
 
-runner_module = ""
-"""The module that has the functions of `LearnedRunner`; `shunter` itself, which may open on every room, names it."""
-loader_module = ""
-"""Likewise: the module that has the function of `EvaluatorLoader`."""
-
-
 def learned_runner() -> LearnedRunner:
     """Returns what runs learned policies; the module is imported when it is first asked for."""
-    return cast("LearnedRunner", import_module(runner_module))
+    return cast("LearnedRunner", import_module(hooks.learned_runner))
 
 
 def evaluator_loader() -> EvaluatorLoader:
     """Returns what loads networks that the core does not know; its module is imported when it is first asked for."""
-    return cast("EvaluatorLoader", import_module(loader_module))
+    return cast("EvaluatorLoader", import_module(hooks.evaluator_loader))

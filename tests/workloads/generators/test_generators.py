@@ -8,6 +8,7 @@ from dataclasses import fields
 import polars as pl
 import pytest
 
+import shunter
 from shunter.errors import InputError
 from shunter.workloads import read_cluster, read_workload
 from shunter.workloads.generators import GENERATORS, generator_of
@@ -194,6 +195,30 @@ def test_a_cluster_takes_no_parameter_that_its_jobs_do_not(name: str) -> None:
         assert issubclass(generator.parameters, PoolParameters)
         return
     assert set(generator.node_parameters) <= {each.name for each in fields(generator.parameters)}
+
+
+@EACH
+def test_a_site_gives_the_waits_of_a_simulation_and_changes_nothing_else(name: str) -> None:
+    plain = read_workload(f"generate:{name}?jobs=300&load=3&requests=factor")
+    past = read_workload(f"generate:{name}?jobs=300&load=3&requests=factor&site=sjf/easy")
+    assert past.jobs.drop("logged_wait_s").equals(plain.jobs.drop("logged_wait_s"))
+    assert past.content_sha256 != plain.content_sha256
+    schedule = shunter.simulate(plain, policy="sjf", dispatch="easy")
+    assert past.jobs["logged_wait_s"].to_list() == schedule.queue_wait_s.tolist()
+    assert float(schedule.queue_wait_s.max()) > 0
+
+
+@pytest.mark.parametrize(
+    ("site", "message"),
+    [
+        ("fcfs/esy", "unknown dispatch 'esy'; did you mean 'easy'?"),
+        ("mine.py/easy", "unknown policy 'mine.py'"),
+        ("las/greedy", "las stops running jobs, but a log has one wait for each job; give another policy"),
+    ],
+)
+def test_a_site_that_cannot_be_simulated_is_refused(site: str, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(f"generate:lublin: site is '{site}': {message}")):
+        read_workload(f"generate:lublin?jobs=10&site={site}")
 
 
 def test_generated_clusters() -> None:

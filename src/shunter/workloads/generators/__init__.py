@@ -11,14 +11,26 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
+from shunter import hooks
 from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.model.cluster import GENERATE
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
+    import polars as pl
+
     from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
     from shunter.workloads.generators.parameters import Generator
+
+    class SiteSimulator(Protocol):
+        """Simulates a site, so that generated jobs have waits."""
+
+        def simulated_waits(self, workload: Workload, cluster: Cluster, site: str) -> pl.Series:
+            """Wait of each job in seconds under ``fcfs/easy`` or the like; null if it never starts."""
+
 
 GENERATORS: Final[dict[str, str]] = {
     "lublin": "the model of Lublin and Feitelson: jobs of parallel machines, with a daily cycle",
@@ -35,6 +47,11 @@ GENERATORS: Final[dict[str, str]] = {
 def generator_of(name: str) -> Generator:
     """Returns a generator by its name; its module is imported when it is first needed."""
     return cast("Generator", import_module(f"{__name__}.{name.replace('-', '_')}").GENERATOR)
+
+
+def site_simulator() -> SiteSimulator:
+    """Returns what simulates sites; the module is imported when it is first needed."""
+    return cast("SiteSimulator", import_module(hooks.site_simulator))
 
 
 def generate(spec: str) -> Workload:
@@ -60,11 +77,20 @@ def generate(spec: str) -> Workload:
         content_sha256=hashlib.sha256(f"{where}?{parameters.canonical()}".encode()).hexdigest(),
         cluster_spec=own,
     )
-    if parameters.load is None or generator.draws_at_load:
+    load = None if generator.draws_at_load else parameters.load
+    if load is None and parameters.site is None:
         return workload
-    # The load is that of the cluster for which the jobs are made, whatever cluster they will run on.
+    # Load and past are those on the cluster for which the jobs are made, whatever cluster they will run on.
     cluster = generate_cluster(own.removeprefix(GENERATE)) if own.startswith(GENERATE) else Cluster.parse(own)
-    return replace(workload, jobs=scale_to_load(workload, cluster, parameters.load).jobs)
+    if load is not None:
+        workload = replace(workload, jobs=scale_to_load(workload, cluster, load).jobs)
+    if parameters.site is not None:
+        try:
+            waits_s = site_simulator().simulated_waits(workload, cluster, parameters.site)
+        except InputError as error:
+            raise InputError(f"{where}: site is {parameters.site!r}: {error}") from None
+        workload = replace(workload, jobs=workload.jobs.with_columns(logged_wait_s=waits_s))
+    return workload
 
 
 def generate_cluster(spec: str) -> Cluster:

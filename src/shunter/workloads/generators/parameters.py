@@ -65,6 +65,10 @@ class JobParameters:
     """None: arrivals stay as they are drawn."""
     requests: str = declared("none", "Requested times: none, the run time, or a multiple of it.", choices=REQUESTS)
     factor: float = declared(4.0, "With requests=factor: 1 to 1 + factor times the run time.", low=0.0, high=1000.0)
+    site: str | None = declared(
+        None, "Policy and dispatch rule of the site, as fcfs/easy: jobs have the waits that a log of it would have."
+    )
+    """None: the jobs have no past."""
 
     @classmethod
     def parse(cls: type[J], query: str, where: str, known: Iterable[str] | None = None) -> J:
@@ -112,8 +116,9 @@ class JobParameters:
 
     def canonical(self, names: Iterable[str] | None = None) -> str:
         """Returns parameters as a query, in one spelling; all of them, unless names are given."""
-        # Without kinds, a workload has the hash from before there were any.
-        known = [each.name for each in fields(self) if (each.name, getattr(self, each.name)) != ("kinds", NO_KINDS)]
+        # What is left out changes no hash where it is not used.
+        unused = (("kinds", NO_KINDS), ("site", None))
+        known = [each.name for each in fields(self) if (each.name, getattr(self, each.name)) not in unused]
         names = known if names is None else names
         return "&".join(f"{name}={getattr(self, name)}" for name in names)
 
