@@ -199,8 +199,8 @@ def test_a_cluster_takes_no_parameter_that_its_jobs_do_not(name: str) -> None:
 
 @EACH
 def test_a_site_gives_the_waits_of_a_simulation_and_changes_nothing_else(name: str) -> None:
-    plain = read_workload(f"generate:{name}?jobs=300&load=3&requests=factor")
-    past = read_workload(f"generate:{name}?jobs=300&load=3&requests=factor&site=sjf/easy")
+    plain = read_workload(f"generate:{name}?jobs=1000&load=9&requests=factor")
+    past = read_workload(f"generate:{name}?jobs=1000&load=9&requests=factor&site=sjf/easy")
     assert past.jobs.drop("logged_wait_s").equals(plain.jobs.drop("logged_wait_s"))
     assert past.content_sha256 != plain.content_sha256
     schedule = shunter.simulate(plain, policy="sjf", dispatch="easy")
