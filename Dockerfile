@@ -1,4 +1,4 @@
-# Shunter with its demo and its local queue. Build and run it with Docker or Podman; docs/queue.md says how.
+# Shunter with its local queue. Build and run it with Docker or Podman; docs/queue.md says how.
 
 FROM docker.io/library/rust:1.85-slim-bookworm AS build
 RUN apt-get update \

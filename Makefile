@@ -40,8 +40,8 @@ $(VENV)/.installed: $(VENV)/.requirements core/Cargo.toml core/cbindgen.toml $(s
 
 install: $(VENV)/.installed ## Make .venv, build the core, install Shunter in it (editable)
 
-demo: install ## From an embedded log to a decision: compare, tune, train, choose, judge; with a page (2 minutes)
-	$(BIN)/python examples/demo.py
+demo: install ## From a generated log to a recommendation with a page, demo/report.html (a minute)
+	$(BIN)/shunter advise 'generate:lublin?seed=1&jobs=20000&cores=256&load=0.75&requests=factor&site=fcfs/easy' --quick --out demo
 
 test: lint rust-test python-test ## Run all checks and tests: Rust and Python, lint and types
 

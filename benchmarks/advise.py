@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -130,10 +130,8 @@ def _workload(case: Case, spec: str) -> Workload:
 def _scheduler(case: Case, advice: Advice) -> Scheduler:
     """Returns what is advised, as somebody would run it who has nothing but the folder."""
     choice = advice.stages["later"]
-    if choice["rung"] == "learned":
-        return replace(
-            resolve_scheduler(policy=str(advice.folder / "learned"), max_wait_s=choice["guard_s"]),
-        )
+    if choice["kind"] == "learned":
+        return resolve_scheduler(policy=str(advice.folder / "learned"), max_wait_s=choice["max_wait_s"])
     file = str(advice.folder / "advised.toml")
     return resolve_scheduler(policy=file, estimate=file)
 

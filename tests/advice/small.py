@@ -14,7 +14,7 @@ from shunter.advice.request import AdviseRequest
 from shunter.workloads import read_workload
 from shunter.workloads.write import write_table
 
-CROWDED = "generate:uniform?seed=1&jobs=900&load=1.0&requests=factor"
+CROWDED = "generate:lublin?seed=1&jobs=1200&cores=64&load=1.0&requests=factor"
 QUIET = "generate:lublin?seed=3&jobs=900&cores=4096&load=0.01&requests=factor"
 FEW = ("fcfs", "sjf", "saf", "f2")
 """Classics that are quicker than all of them."""

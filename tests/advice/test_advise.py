@@ -15,17 +15,21 @@ from shunter.advice.conclusion import changes, conclude
 from shunter.advice.kept import STAGES
 from shunter.advice.page import advice_page
 from shunter.advice.site import INFERRED
+from shunter.comparison import combinations
+from shunter.comparison.objective import parse_objective
 from shunter.errors import InputError
 from shunter.execution.operating.configuration import read_configuration
 from shunter.metrics.labels import brief_seconds, percent
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.report.page.parts import NOTE
-from tests.advice.small import CROWDED, QUIET, TRAINED, advised, asked, written
+from tests.advice.small import CROWDED, FEW, QUIET, TRAINED, advised, asked, written
 
 
-@pytest.fixture
-def crowded() -> Advice:
-    return advised()
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Advice:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(combinations, "CLASSICS", FEW)
+        return advised(out=tmp_path_factory.mktemp("crowded") / "advice")
 
 
 def row(stage: dict[str, Any], label: str) -> dict[str, Any]:
@@ -62,30 +66,89 @@ def test_changes_are_told_in_percent(ratio: float, low: float | None, high: floa
     assert changes({"identical": False, "ratio": ratio, "ratio_low": low, "ratio_high": high}) == words
 
 
-def test_a_step_back_is_told(crowded: Advice) -> None:
+def test_a_fallback_names_the_choice_that_failed_and_why(crowded: Advice) -> None:
     stages = deepcopy(crowded.stages)
     later = stages["later"]
-    later["chosen"] = next(
-        one["label"] for one in later["rows"] if one["label"] not in (later["today"], later["advised"])
+    later["chosen"] = "sjf/easy"
+    later["failures"]["sjf/easy"] = ["has a longest wait 4.01 times that of fcfs/easy (allowed: at most 1.5)"]
+    sentences = conclude("change", stages)["sentences"]
+    replaced = next(each for each in sentences if each.startswith("sjf/easy was chosen on the days before"))
+    assert "has a longest wait 4.01 times" in replaced
+    assert replaced.endswith(f"{later['advised']}, with shorter waits on the days before, takes its place.")
+    assert any("after another choice had failed there" in each for each in sentences)
+    assert not any("judged once" in each for each in sentences)
+    assert any("judged once" in each for each in conclude("change", crowded.stages)["sentences"])
+
+
+def test_a_refused_choice_shows_todays_figures_and_not_the_gain(crowded: Advice) -> None:
+    stages = deepcopy(crowded.stages)
+    chosen = stages["later"]["chosen"]
+    stages["later"] |= {"is_better": False}
+    stages["later"]["failures"][chosen] = ["has a longest wait 1.62 times that of fcfs/easy (allowed: at most 1.5)"]
+    conclusion = conclude("keep", stages)
+    assert conclusion["headline"] == "Keep fcfs/easy. The choice does not hold on the later days."
+    assert f"{chosen} was chosen on the days before, but on the later days it has a longest wait 1.62 times" in str(
+        conclusion["sentences"]
     )
-    told = conclude("change", stages)["sentences"]
-    stepped = next(one for one in told if one.startswith(f"{later['chosen']} was chosen on the days before"))
-    assert stepped.endswith(f"{later['advised']}, the rung below it, does.")
-    assert any("after another choice had failed there" in one for one in told)
-    assert not any("judged once" in one for one in told)
-    assert any("judged once" in one for one in conclude("change", crowded.stages)["sentences"])
+    assert all("under fcfs/easy" in fact["note"] for fact in conclusion["facts"] if fact["label"] == "mean wait")
+    assert not any(fact["label"] == "mean bounded slowdown" for fact in conclusion["facts"])
 
 
 def test_what_is_advised_is_what_was_chosen_and_can_be_run(crowded: Advice) -> None:
     choice, later = crowded.stages["choice"], crowded.stages["later"]
     file = str(crowded.folder / "advised.toml")
     scheduler = resolve_scheduler(policy=file, estimate=file)
-    assert f"{scheduler.policy.kind}/{scheduler.settings.dispatch}" in choice["label"].replace("tuned score", "linear")  # type: ignore[union-attr]
-    assert scheduler.settings.max_wait_s == choice["guard_s"] == later["guard_s"]
-    assert later["rung"] == choice["chosen"] == choice["path"][-1]
+    assert f"{scheduler.policy.kind}/{scheduler.settings.dispatch}" in choice["chosen"].replace("tuned score", "linear")  # type: ignore[union-attr]
+    (chosen, *_) = choice["path"]
+    assert scheduler.settings.max_wait_s == chosen["max_wait_s"] == later["max_wait_s"]
+    assert later["kind"] == chosen["kind"]
+    assert later["advised"] == choice["chosen"] == chosen["label"]
     # Without a limit, too: beside a scheduler there is one of a week unless 'off' is said.
-    assert read_configuration(crowded.folder / "operate.toml", {}).max_wait_s == choice["guard_s"]
+    assert read_configuration(crowded.folder / "operate.toml", {}).max_wait_s == later["max_wait_s"]
     assert any(file in command for step in crowded.conclusion["next"] for command in step["commands"])
+
+
+def test_no_recommendation_lets_the_longest_wait_grow_beyond_the_bound() -> None:
+    for number, spec in enumerate((CROWDED, CROWDED.replace("seed=1", "seed=3"))):
+        later = advised(spec, out=Path(f"advice-{number}")).stages["later"]
+        today, shown = row(later, later["today"]), row(later, later["advised"])
+        if later["is_better"]:
+            assert shown["max_wait_s"] <= 1.5 * today["max_wait_s"]
+            assert shown["mean_wait_ratio"] <= 1
+        else:
+            assert later["failures"].get(later["chosen"], ["none"])
+
+
+def test_limits_take_part_in_the_choice(crowded: Advice) -> None:
+    stages = crowded.stages
+    limited = [each for each in stages["choice"]["candidates"] if each["max_wait_s"] is not None]
+    assert len({each["max_wait_s"] for each in limited}) >= 3
+    assert any(not each["failures"] for each in limited)
+    # Without reservations a limit only changes the order.
+    assert not any("/strict" in each["label"] or "/greedy" in each["label"] for each in limited)
+
+
+def test_the_best_of_the_chart_is_explained_on_the_first_screen(crowded: Advice) -> None:
+    best = crowded.stages["later"]["best"]
+    assert best["label"] == crowded.stages["later"]["rows"][0]["label"]
+    (line,) = [each for each in crowded.conclusion["sentences"] if each.startswith("The best of the chart")]
+    assert line.startswith(f"The best of the chart, {best['label']}, is not recommended: it ")
+
+
+def test_where_every_candidate_breaks_a_bound_the_figure_is_the_one_that_was_held_against_it() -> None:
+    advice = advised(objective=parse_objective("bounded-slowdown", ("max-wait=0.2",)))
+    later = advice.stages["later"]
+    assert advice.headline.startswith("Keep fcfs/easy. ")
+    assert advice.headline.endswith("on the days to choose on, but each of them breaks a bound.")
+    assert advice.stages["choice"]["path"] == []
+    (line,) = [each for each in advice.conclusion["sentences"] if each.startswith("The best of the chart")]
+    best = row(later, later["best"]["label"])
+    longest = best["max_wait_s"] / row(later, later["today"])["max_wait_s"]
+    on_average = next(each["ratio"] for each in best["bounds"])
+    assert f"it has a longest wait {max(longest, on_average):.3g} times that of fcfs/easy" in line
+    assert line.endswith("(allowed: at most 0.2).")
+    # The way out is named, and it is the command that was run with a wider bound.
+    assert "--bound max_wait_s=0.4" in advice.conclusion["next"][0]["commands"][0]
 
 
 def test_the_configuration_for_operate_can_be_read(crowded: Advice) -> None:
@@ -94,7 +157,7 @@ def test_the_configuration_for_operate_can_be_read(crowded: Advice) -> None:
 
     file = str(crowded.folder / "advised.toml")
     told = Configured(crowded.folder / "operate.toml", {"policy": file, "estimate": file}, mode_of("observe"))
-    assert told.now.max_wait_s == crowded.stages["later"]["guard_s"]
+    assert told.now.max_wait_s == crowded.stages["later"]["max_wait_s"]
 
 
 def test_every_stage_is_kept_and_a_page_is_written(crowded: Advice) -> None:
@@ -115,7 +178,7 @@ def test_each_section_of_the_page_is_called_otherwise(crowded: Advice) -> None:
 
 
 def test_later_days_change_nothing_before_the_choice(tmp_path: Path) -> None:
-    late = pl.int_range(pl.len()) >= 630
+    late = pl.int_range(pl.len()) >= 840
     changed = {
         "run_s": pl.when(late).then(pl.col("run_s") * 3).otherwise("run_s"),
         "requested_s": pl.when(late).then(pl.col("requested_s") * 5).otherwise("requested_s"),
@@ -181,9 +244,10 @@ def test_run_times_that_are_known_are_said_to_be() -> None:
 def test_who_needs_true_run_times_is_never_advised(tmp_path: Path) -> None:
     none = pl.lit(None, dtype=pl.Float64)
     advice = advised(written(tmp_path, columns={"requested_s": none}))
-    choice = advice.stages["choice"]
-    assert choice["left_out"]
-    assert not set(choice["left_out"]) & set(choice["ladder"].values())
+    candidates = advice.stages["choice"]["candidates"]
+    knowing = [each for each in candidates if each["label"].startswith("sjf/easy") and "posterior" not in each["label"]]
+    assert knowing
+    assert all(each["failures"] for each in knowing)
     for one in advice.stages["comparison"]["best"]:
         assert one["words"]["policy"] not in ("sjf", "saf", "f2")
     assert any("no requested time" in one for one in advice.conclusion["sentences"])
@@ -197,20 +261,22 @@ def test_users_stand_in_for_requests(tmp_path: Path) -> None:
     assert advice.stages["cluster"]["reserve_by"] == ["--reserve-by", "estimate"]
 
 
-def test_a_single_limit_is_taken_and_several_are_chosen_from() -> None:
-    advice = advised(guards_s=(86_400.0,))
-    assert advice.stages["choice"]["guard_s"] == 86_400.0
-    assert "--max-wait 1d" in advice.stages["later"]["advised"]
-    several = advised(guards_s=(None, 7200.0))
-    assert several.stages["choice"]["guard_s"] is None
-    assert [one["guard_s"] for one in several.stages["later"]["guards"]] == [None, 7200.0]
+def test_a_single_limit_is_used_and_several_are_chosen_from() -> None:
+    single = advised(limits_s=(86_400.0,)).stages
+    limits = {each["kind"]: each["max_wait_s"] for each in single["choice"]["candidates"]}
+    assert limits.pop("today") is None
+    assert set(limits.values()) == {86_400.0}
+    assert "--max-wait 1d" in single["later"]["advised"]
+    several = advised(limits_s=(None, 7200.0)).stages
+    assert {each["max_wait_s"] for each in several["choice"]["candidates"]} == {None, 7200.0}
+    assert len(several["later"]["limits"]) == 2
 
 
-def test_the_site_may_be_the_best_already() -> None:
+def test_the_policy_of_today_may_be_the_best_already() -> None:
     best = advised().stages["comparison"]["best"][0]["label"]
     advice = advised(site=best, out=Path("again"))
     assert advice.stages["later"]["today"] == best
-    assert best not in advice.stages["choice"]["ladder"].values() or advice.stages["choice"]["ladder"]["today"] == best
+    assert [each["label"] for each in advice.stages["choice"]["candidates"]].count(best) == 1
 
 
 def test_the_machine_may_be_inferred(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_what_is_damaged_is_done_again(tmp_path: Path, damage: bytes) -> None:
     assert work.times == 2
 
 
-@pytest.mark.parametrize("changes", [{"result": {}}, {"result": {"result": 2}}, {"seconds": "x"}, {"sha256": None}])
+@pytest.mark.parametrize("changes", [{"result": {}}, {"result": {"result": 2}}, {"sha256": None}])
 def test_what_was_changed_by_hand_is_done_again(tmp_path: Path, changes: dict[str, object]) -> None:
     work = Work()
     stage(tmp_path, work)

@@ -7,14 +7,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shunter.advice.candidates import LEARNED, unlimited_candidates
 from shunter.advice.commands import ADVISED_FILE, OPERATE_FILE, next_steps, slurm_lines
 from shunter.advice.conclusion import CHANGE, NOT_BELIEVED, QUIET, TOO_SHORT, conclude, kind_of
-from shunter.advice.judging import LEARNED, choice_stage, contenders, guarded, later_stage
+from shunter.advice.judging import choice_stage, later_stage
 from shunter.advice.kept import STAGES, Kept
 from shunter.advice.looking import IS_ENOUGH, calibration_stage, estimates_stage
 from shunter.advice.page import write_advice_page
 from shunter.advice.request import AdviseRequest
-from shunter.advice.searching import LEARNED_FOLDER, TUNED_FILE, comparison_stage, no_training, tuning_stage
+from shunter.advice.searching import LEARNED_FOLDER, TUNED_FILE, comparison_stage, tuning_stage
 from shunter.advice.site import Site, keep_site, read_files
 from shunter.checks import NOTHING
 from shunter.engines.choice import engine_on
@@ -127,7 +128,7 @@ def _reach(request: AdviseRequest, site: Site, kept: Kept, engine: Engine | None
     with stage("choosing on days that nothing was fitted to") as progress:
         choice = kept.stage(
             "choice",
-            searched | {"guards": list(request.guards_s)},
+            searched | {"limits_s": list(request.limits_s)},
             lambda: choice_stage(request, site, kept, progress),
             rests_on=below,
         )
@@ -136,7 +137,7 @@ def _reach(request: AdviseRequest, site: Site, kept: Kept, engine: Engine | None
     with stage("judging on later days") as progress:
         later = kept.stage(
             "later",
-            searched | {"guards": list(request.guards_s)},
+            searched | {"limits_s": list(request.limits_s)},
             lambda: later_stage(request, site, kept, progress),
             rests_on=["choice", *below],
             files=["runs"],
@@ -168,8 +169,8 @@ def _search(request: AdviseRequest, site: Site, kept: Kept, engine: Engine | Non
     key = kept.key("training", searched, [*below, "tuning"])
 
     def trained() -> Object:
-        if (reason := no_training(request, kept)) is not None:
-            return {"skipped": reason}
+        if not request.effort.steps:
+            return {"skipped": "there is no time for it (--budget)"}
         # Whoever trains nothing need not wait for PyTorch.
         from shunter.advice.training import training_stage
 
@@ -200,18 +201,18 @@ def _conclude(request: AdviseRequest, site: Site, kept: Kept, kind: str) -> None
 def _write_choice(site: Site, kept: Kept) -> tuple[list[str], str | None]:
     """Writes the policy that is advised, and returns the lines of slurm.conf that mean it, or why none do."""
     later = kept.results["later"]
-    chosen, guard_s = contenders(site, kept)[later["rung"]], later["guard_s"]
+    unlimited = next(each for each in unlimited_candidates(site, kept) if each.kind == later["kind"])
+    advised = unlimited.limited(later["max_wait_s"])
     # Beside a scheduler there is a limit of a week unless something else is said.
-    limit = f'"{NOTHING}"' if guard_s is None else f"{guard_s:g}"
+    limit = f'"{NOTHING}"' if advised.max_wait_s is None else f"{advised.max_wait_s:g}"
     _write(kept.path(OPERATE_FILE), f"max_wait_s = {limit}\n")
-    if later["rung"] == LEARNED:
+    if advised.kind == LEARNED:
         kept.path(ADVISED_FILE).unlink(missing_ok=True)
         return [], "a trained network is no weight of a priority"
-    one = guarded(chosen, guard_s)
-    _write(kept.path(ADVISED_FILE), _policy_text(one, site))
-    policy = one.scheduler.policy
+    _write(kept.path(ADVISED_FILE), _policy_text(advised.combination, site))
+    policy = advised.combination.scheduler.policy
     assert isinstance(policy, NativePolicy), "classics and tuned scores are run by the core"
-    words = one.settings.words() | {"policy": policy.kind}
+    words = advised.combination.settings.words() | {"policy": policy.kind}
     return slurm_lines(words, dict(policy.spec.written))
 
 

@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.advice.site import INFERRED
-from shunter.metrics.labels import brief_seconds
+from shunter.comparison.report import LONGEST
 from shunter.report.tables import whole_time
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ WEIGHTS: Final = {
     "partition": "PriorityWeightPartition",
     "qos": "PriorityWeightQOS",
 }
-FAR_LONGER: Final = 2.0
-"""From so many times the longest wait of today on, a limit on waits is worth a word."""
+MORE: Final = 2.0
+"""The bound on the longest wait that is offered where candidates break it, relative to the present bound."""
 ADVISED_FILE, OPERATE_FILE = "advised.toml", "operate.toml"
 
 
@@ -81,9 +81,10 @@ def next_steps(
     log = stages["log"]
     words = [*log["words"], *stages["cluster"]["words"]]
     if kind == "change":
-        return [*_limited(stages, request), *_change(stages, words, request, lines, why_not)]
+        return _change(stages, words, request, lines, why_not)
     if kind == "keep":
         return [
+            *_longer_waits(stages, request),
             _step(
                 "see what more or fewer nodes, or more load, would do",
                 _shunter("what-if", *words, "--change", "cores=+25%"),
@@ -118,10 +119,10 @@ def _change(
     stages: dict[str, Any], words: list[str], request: AdviseRequest, lines: list[str], why_not: str | None
 ) -> list[Object]:
     advice, folder = stages["later"], str(request.out)
-    learned = advice["rung"] == "learned"
+    learned = advice["kind"] == "learned"
     policy = f"{folder}/learned" if learned else f"{folder}/{ADVISED_FILE}"
     named = ["--policy", policy, *([] if learned else ["--estimate", policy])]
-    guard = [] if advice["guard_s"] is None else ["--max-wait", f"{advice['guard_s']:g}"]
+    limit = [] if advice["max_wait_s"] is None else ["--max-wait", whole_time(advice["max_wait_s"])]
     reserve = stages["cluster"]["reserve_by"]
     format = stages["log"]["format"]
     found = []
@@ -149,23 +150,22 @@ def _change(
                     _shunter(*command),
                 )
             )
-    found.append(_step("see the schedule", _shunter("simulate", *words, *named, *guard, *reserve)))
-    found.append(_step("for a queue on one machine", _shunter("queue", "policy", policy, *named[2:], *guard)))
+    found.append(_step("see the schedule", _shunter("simulate", *words, *named, *limit, *reserve)))
+    found.append(_step("for a queue on one machine", _shunter("queue", "policy", policy, *named[2:], *limit)))
     return found
 
 
-def _limited(stages: dict[str, Any], request: AdviseRequest) -> list[Object]:
-    """Returns how to ask again with a limit on waits, where somebody would wait far longer than today."""
-    later = stages["later"]
-    after_s, before_s = (
-        next(row["max_wait_s"] or 0.0 for row in later["rows"] if row["label"] == later[name])
-        for name in ("advised", "today")
-    )
-    limits_s = [one["guard_s"] for one in later["guards"] if one["guard_s"] is not None and one["guard_s"] < after_s]
-    if not limits_s or after_s <= FAR_LONGER * before_s:
+def _longer_waits(stages: dict[str, Any], request: AdviseRequest) -> list[Object]:
+    """How to allow longer waits, where candidates are better but break the bound on the longest wait."""
+    choice = stages["choice"]
+    bounds = {bound.metric: bound.factor for bound in request.objective.bounds}
+    if not choice["better"] or choice["acceptable"] or LONGEST not in bounds:
         return []
-    why = f"if nobody may wait {brief_seconds(after_s)}, ask again with a limit; the page shows what each limit costs"
-    return [_step(why, _again(request, "--max-wait", whole_time(max(limits_s))))]
+    bounds[LONGEST] *= MORE
+    words = [word for metric, factor in bounds.items() for word in ("--bound", f"{metric}={factor:g}")]
+    return [
+        _step(f"see what is better where the longest wait may be {bounds[LONGEST]:g} times", _again(request, *words))
+    ]
 
 
 def _again(request: AdviseRequest, *more: str) -> str:

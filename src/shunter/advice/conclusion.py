@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from shunter.advice.judging import TODAY
+from shunter.comparison.report import LONGEST
 from shunter.metrics.calibration_verdict import Verdict
 from shunter.metrics.labels import brief_seconds, counted, percent, short
-from shunter.metrics.table import higher_is_better
+from shunter.report.page.words import metric_words
 
 if TYPE_CHECKING:
     from shunter.advice.kept import Object
@@ -21,8 +21,8 @@ NEARLY_NONE: Final = 0.02
 MANY: Final = 3.0
 """From here on a ratio is told as so many times, and not in percent."""
 UNKNOWN_VERDICT: Final = "unknown"
-REASONS: Final = 2
-"""So many of those that are not better are named; the page has them all."""
+CALIBRATION_CHECKS: Final = 2
+"""The first checks, of mean waits and of ranks, stand in the summary; the page has them all."""
 
 
 def conclude(kind: str, stages: dict[str, Any]) -> Object:
@@ -68,57 +68,65 @@ def _quiet(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
 
 def _keep(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
     choice, later = stages["choice"], stages["later"]
-    today = later["today"]
-    if choice["chosen"] == TODAY:
-        told = [f"Keep {today}: nothing that was tried is surely better than it on days that were held back."]
-        return [*told, *(f"{one}." for one in choice["reasons"][:REASONS])], _today_facts(later)
-    row = _row(later, later["advised"])
-    broken = [one for one in row["bounds"] if not one["holds"]]
-    why = "broke a bound on later days" if broken else "is not surely better on later days"
-    told = [f"Keep {today}: {later['advised']} was better on the days to choose on, but {why}."]
-    told.append(f"On later days {_metric(later['metric'])} {changes(row['against'][today])} under it.")
-    told += [
-        f"Its {_metric(one['metric'])} is {one['ratio']:.3g} times that of {today}; {_bound(one)} is allowed (--bound)."
-        for one in broken
-    ]
-    return told, _gains(stages)
+    today, tried = later["today"], len(choice["candidates"]) - 1
+    if choice["path"]:
+        why = later["failures"][choice["chosen"]][0]
+        sentences = [
+            f"Keep {today}. The choice does not hold on the later days.",
+            f"{choice['chosen']} was chosen on the days before, but on the later days it {why}.",
+        ]
+    elif choice["better"]:
+        what = "significantly better on the days to choose on, but each of them breaks a bound"
+        sentences = [f"Keep {today}. {choice['better']} of {counted(tried, 'candidate')} are {what}."]
+    else:
+        what = "is significantly better on the days to choose on"
+        sentences = [f"Keep {today}. None of the {counted(tried, 'candidate')} {what}."]
+    return [*sentences, *_why_not_best(later)], _today_facts(later)
 
 
 def _change(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
     later = stages["later"]
     better = _row(later, later["advised"])["against"][later["today"]]
-    what = f"Run {later['advised']} in the place of {later['today']}"
+    what = f"Run {later['advised']} in place of {later['today']}"
     if stages["calibration"]["verdict"] == Verdict.DOES_NOT.words:
         what = f"Not to be relied on, for the simulation does not explain this log: {what[0].lower()}{what[1:]}"
-    gain = f"{_metric(later['metric'])} {changes(better)}"
-    hours = _hours(later, later["waits"])
-    told = [f"{what}: {gain}{_price(later)}.", f"{hours}."]
+    gain = f"{metric_words(later['metric'])} {changes(better)}"
+    sentences = [f"{what}: {gain}{_price(later)}.", f"{_hours(later, later['waits'])}."]
     if later["chosen"] != later["advised"]:
-        stepped = f"{later['chosen']} was chosen on the days before, and does not hold on later days"
-        told.append(f"{stepped} ({_verdict(later, later['chosen'])}); {later['advised']}, the rung below it, does.")
-    return [*told, *_who_pays(later)], _gains(stages)
+        why = later["failures"][later["chosen"]][0]
+        sentences.append(
+            f"{later['chosen']} was chosen on the days before, but on the later days it {why}; "
+            f"{later['advised']}, with shorter waits on the days before, takes its place."
+        )
+    return [*sentences, *_why_not_best(later), *_who_pays(later)], _gains(stages)
 
 
-def _verdict(later: Object, label: str) -> str:
-    """Returns what becomes of the metric under one way to schedule on later days, and which bounds it breaks."""
-    row = _row(later, label)
-    broken = [f"{_metric(one['metric'])} {one['ratio']:.3g} times" for one in row["bounds"] if not one["holds"]]
-    return ", ".join([f"{_metric(later['metric'])} {changes(row['against'][later['today']])}", *broken])
+def _why_not_best(later: Object) -> list[str]:
+    """Why the best of the chart is not what is recommended."""
+    best = later["best"]
+    if best is None:
+        return []
+    why = best["why"] or f"was not significantly better than {later['chosen']} on the days to choose on"
+    return [f"The best of the chart, {best['label']}, is not recommended: it {why}."]
 
 
 def _price(later: Object) -> str:
-    """Returns what becomes of the longest wait, as the end of a sentence: who is glad of a mean is to see it."""
-    after, before = (_row(later, later[name])["max_wait_s"] or 0.0 for name in ("advised", "today"))
-    times = f"from {brief_seconds(before)} to {brief_seconds(after)}"
-    if after > MUCH * before:
-        return f", but the longest wait rises {times}"
-    if before > MUCH * after:
-        return f", and the longest wait falls {times}"
-    return f"; the longest wait stays at about {brief_seconds(before)}"
+    """Change of the longest wait, as the end of a sentence about a gain."""
+    after_s, before_s = (_row(later, later[name])["max_wait_s"] or 0.0 for name in ("advised", "today"))
+    change = f"from {brief_seconds(before_s)} to {brief_seconds(after_s)}"
+    if after_s > MUCH * before_s:
+        return f", but the longest wait rises {change}{_times_allowed(later, after_s, before_s)}"
+    if before_s > MUCH * after_s:
+        return f", and the longest wait falls {change}"
+    return f"; the longest wait stays at about {brief_seconds(before_s)}"
 
 
-def _bound(one: Object) -> str:
-    return f"{'at least' if higher_is_better(one['metric']) else 'at most'} {one['factor']:g} times"
+def _times_allowed(later: Object, after_s: float, before_s: float) -> str:
+    """The ratio of the longest waits beside its bound, if there is one."""
+    bounds = {bound["metric"]: bound["factor"] for bound in _row(later, later["advised"])["bounds"]}
+    if LONGEST not in bounds or before_s == 0:
+        return ""
+    return f" ({after_s / before_s:.3g} times; allowed: {bounds[LONGEST]:g})"
 
 
 _SENTENCES: Final = {
@@ -184,7 +192,7 @@ def _how_sure(kind: str, stages: dict[str, Any]) -> list[str]:
             0, "Mind that the simulation does NOT explain the log's own waits: on the machine all may be otherwise."
         )
     if verdict == UNKNOWN_VERDICT:
-        told.append("The log does not tell when jobs started, so that the simulation could not be held against it.")
+        told.append("The log has no start times, so the simulation could not be validated.")
     return told
 
 
@@ -194,10 +202,11 @@ def _believable(stages: dict[str, Any]) -> list[Object]:
         return []
     tones = {Verdict.EXPLAINS.words: "good", Verdict.DOES_NOT.words: "bad"}
     if calibration["verdict"] == UNKNOWN_VERDICT:
-        return [_fact("simulation", "not checked", "the log does not tell when jobs started")]
-    return [
-        _fact("simulation", calibration["verdict"], calibration["because"], tones.get(calibration["verdict"], "plain"))
-    ]
+        return [_fact("simulation", "not checked", "the log has no start times")]
+    # Ratios and not waits: these days are not those of the other figures.
+    checks = calibration["checks"][:CALIBRATION_CHECKS]
+    note = "; ".join(f"{check['check']}: {check['value'] or 0:.2f}" for check in checks)
+    return [_fact("simulation", calibration["verdict"], note, tones.get(calibration["verdict"], "plain"))]
 
 
 def _gains(stages: dict[str, Any]) -> list[Object]:
@@ -209,7 +218,7 @@ def _gains(stages: dict[str, Any]) -> list[Object]:
     longest_s, before_s = (row["max_wait_s"] or 0.0 for row in (own, base))
     return [
         _fact(
-            _metric(later["metric"]),
+            metric_words(later["metric"]),
             _amount(found),
             f"than under {later['today']}{_interval(found)}",
             "good" if later["is_better"] else "plain",
@@ -239,10 +248,6 @@ def _today_facts(later: Object) -> list[Object]:
 def _row(later: Object, label: str) -> Object:
     found: Object = next(row for row in later["rows"] if row["label"] == label)
     return found
-
-
-def _metric(name: str) -> str:
-    return name.removesuffix("_s").replace("_", " ")
 
 
 def changes(found: Object) -> str:

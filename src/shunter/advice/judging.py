@@ -1,25 +1,27 @@
-"""The choice, made on days that nothing was fitted to, and what it does on later days, which are looked at once."""
+"""The choice, made on days that nothing was fitted to, and its judgment on later days, which are looked at once."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from shunter.advice.acceptance import bound_failures, failures, gain_failures, longest_ratio, tightened
+from shunter.advice.candidates import (
+    CLASSIC,
+    LEARNED,
+    TODAY,
+    TUNED,
+    Candidate,
+    limits_s,
+    unlimited_candidates,
+    with_limits,
+)
 from shunter.advice.payers import WEEK_S, run_object, who_pays
-from shunter.advice.searching import LEARNED_FOLDER, TUNED_FILE, knows_too_much
 from shunter.comparison.classics import Progress
-from shunter.comparison.combinations import Combination, combine
 from shunter.comparison.comparison import Comparison, best_first, run_combinations
-from shunter.comparison.next_step import taken
-from shunter.comparison.objective import SAFETY
-from shunter.comparison.report import LONGEST, WAIT, judge_contrast, largest_known
+from shunter.comparison.report import LONGEST, WAIT, WORSE, judge_contrast, largest_known
 from shunter.comparison.statistics import contrast
-from shunter.metrics.table import higher_is_better
-from shunter.policies.scheduler import resolve_scheduler
-from shunter.report.tables import whole_time
-from shunter.tuning.guards import GUARDS_S
 
 if TYPE_CHECKING:
     from shunter.advice.kept import Kept, Object
@@ -29,270 +31,193 @@ if TYPE_CHECKING:
     from shunter.comparison.comparison import Scored
     from shunter.comparison.objective import Objective
 
-TODAY, CLASSIC, TUNED, LEARNED = "today", "classic", "tuned", "learned"
-"""The rungs of the ladder: what the site runs, the best classics of the first days, what was tuned and trained."""
-LIMIT_COST: Final = 1.1
-"""So many times as bad a limit on waits may make what is to become better."""
-ROOM: Final = 2.0
-"""So many times the tightest limit that costs little is taken."""
-DAY_S: Final = 86_400.0
-
-
-def contenders(site: Site, kept: Kept) -> dict[str, Combination]:
-    """Returns who is left after the first days, by rung: the plainest first, each once."""
-    comparison, tuning, training = (kept.results[name] for name in ("comparison", "tuning", "training"))
-    file = str(kept.path(TUNED_FILE))
-    words = {name: getattr(site.shared.settings, name) for name in ("reserve_by", "seed")}
-    scheduler = resolve_scheduler(policy=file, estimate=file, **words)
-    found = {TODAY: site.today}
-    best = [Combination(one["label"], resolve_scheduler(**one["words"])) for one in comparison["best"]]
-    # What the site has may be one of the best, under whatever name.
-    others = [one for one in best if one.settings != site.today.settings and one.label != site.today.label]
-    found |= {f"{CLASSIC} {number}": one for number, one in enumerate(others, start=1)}
-    if not _is_kept(tuning, best):
-        found[TUNED] = Combination(tuned_label(tuning), scheduler)
-    if training["skipped"] is None and training["best_steps"]:
-        (learned,) = combine([str(kept.path(LEARNED_FOLDER))], seed=site.shared.settings.seed).possible
-        found[LEARNED] = replace(learned, label="the trained network")
-    return found
-
-
-def _is_kept(tuning: Object, best: Sequence[Combination]) -> bool:
-    """Returns whether tuning has kept a classic that is there anyway."""
-    kept = (f"{tuning['kind']}/{tuning['dispatch']}", tuning["estimate"])
-    return tuning["keeps_classic"] and kept in [(one.label, one.settings.estimate) for one in best]
-
-
-def tuned_label(tuning: Object) -> str:
-    """Returns what the tuned file is called: the classic that it kept, or a tuned score."""
-    if tuning["keeps_classic"]:
-        return f"{tuning['kind']}/{tuning['dispatch']} with estimate {tuning['estimate']}"
-    return f"tuned score/{tuning['dispatch']}"
+FALLBACKS: Final = 2
+"""Safer candidates that may take the place of a choice that fails on later days."""
+SAFER: Final = 0.9
+"""A fallback has at most this share of the longest or of the mean wait of the candidate that it replaces."""
 
 
 def choice_stage(request: AdviseRequest, site: Site, kept: Kept, progress: Progress) -> Object:
-    """Returns who is surely better than the site's own on the days to choose on, and which limit on waits to take."""
+    """Chooses a candidate and its starvation limit on the days to choose on, and the fallbacks behind it."""
     bench = site.days.choosing_bench(site.early, request.threads)
-    those = contenders(site, kept)
-    found = _compared(request, site, bench, list(those.values()), progress, safety=SAFETY)
-    ladder = {one.label: one.label for one in those.values() if not _is_barred(found, one, site)}
-    path = _path(found, {rung: one.label for rung, one in those.items() if one.label in ladder})
-    chosen = path[-1]
-    guard_s: float | None = None
-    guards: list[Object] = []
-    if chosen != TODAY:
-        guard_s, guards = _guard(request, site, bench, those[chosen], _guards_s(request, found))
+    unlimited = unlimited_candidates(site, kept)
+    objective = tightened(request.objective)
+    alone = _compared(request, site, bench, unlimited[:1], objective)
+    longest_s = largest_known(alone.against.metrics[LONGEST]) or 0.0
+    candidates = with_limits(unlimited, limits_s(request, longest_s))
+    comparison = _compared(request, site, bench, candidates, objective, progress)
+    reasons = {
+        each.label: [failure.text for failure in failures(comparison, each.label)]
+        for each in candidates
+        if each.kind != TODAY
+    }
+    acceptable = [each for each in candidates if each.kind != TODAY and not reasons[each.label]]
+    for label, text in _failing_before(request, site, acceptable, objective).items():
+        reasons[label].append(text)
+    path = _path(comparison, [each for each in acceptable if not reasons[each.label]])
+    gains = [label for label in reasons if not gain_failures(comparison, label)]
     return {
-        "windows": _windows_object(found),
-        "rows": _rows(found),
-        "ladder": {rung: one.label for rung, one in those.items() if one.label in ladder},
-        "left_out": {one.label: _why_barred(found, one) for one in those.values() if one.label not in ladder},
-        "contention_note": found.quiet_note,
-        "path": path,
-        "chosen": chosen,
-        "label": those[chosen].label,
-        "guard_s": guard_s,
-        "guards": guards,
-        "reasons": _reasons(found, ladder, those[chosen].label),
+        "windows": _windows_object(comparison),
+        "rows": [comparison.row_object(label) for label in comparison.contenders],
+        "contention_note": comparison.quiet_note,
+        "candidates": [_candidate_object(each, reasons.get(each.label, [])) for each in candidates],
+        "better": len(gains),
+        "acceptable": sum(not texts for texts in reasons.values()),
+        "path": [_candidate_object(each, []) for each in path],
+        "chosen": path[0].label if path else site.today.label,
     }
 
 
-def _path(found: Comparison, ladder: Mapping[str, str]) -> list[str]:
-    """Returns the rungs that are climbed, the first of all and what is taken last among them."""
-    climbed = [next(iter(ladder))]
-    for number in range(2, len(ladder) + 1):
-        first = dict(list(ladder.items())[:number])
-        best = taken(found, {label: label for label in first.values()})
-        climbed += [rung for rung, label in first.items() if label == best and rung not in climbed]
-    return climbed
+def _failing_before(
+    request: AdviseRequest, site: Site, candidates: Sequence[Candidate], objective: Objective
+) -> dict[str, str]:
+    """Candidates that break a bound on the first days already, by label, with the bound that they break there."""
+    if not candidates:
+        return {}
+    bench = site.days.first_bench(site.early, request.effort.jobs, request.threads)
+    today = Candidate(TODAY, site.today)
+    comparison = _compared(request, site, bench, [today, *candidates], objective)
+    broken = {each.label: bound_failures(comparison, each.label) for each in candidates}
+    return {label: f"{texts[0].text}, on the first days" for label, texts in broken.items() if texts}
 
 
-def _is_barred(found: Comparison, one: Combination, site: Site) -> bool:
-    return one != site.today and knows_too_much(found.contenders[one.label])
+def _path(comparison: Comparison, acceptable: Sequence[Candidate]) -> list[Candidate]:
+    """The choice, and behind it fallbacks with shorter waits; empty if nothing is acceptable."""
+    by_label = {each.label: each for each in acceptable}
+    best_first = [by_label[label] for label in comparison.contenders if label in by_label]
+    if not best_first:
+        return []
+    path = [_plainest(comparison, best_first)]
+    for each in best_first:
+        if _is_safer(comparison, each.label, path[-1].label):
+            path.append(each)
+    return path[: 1 + FALLBACKS]
 
 
-def _why_barred(found: Comparison, one: Combination) -> str:
-    return "; ".join(mark.words for mark in found.contenders[one.label].marks)
+def _is_safer(comparison: Comparison, label: str, than: str) -> bool:
+    longest, longest_than = (longest_ratio(comparison, each) for each in (label, than))
+    mean, mean_than = (comparison.contenders[each].wait_ratio for each in (label, than))
+    return longest <= SAFER * longest_than or mean <= SAFER * mean_than
 
 
-def _reasons(found: Comparison, ladder: Mapping[str, str], chosen: str) -> list[str]:
-    """Returns how each of the others compares with what is chosen, in sentences."""
-    others = [label for label in ladder if label != chosen]
-    return [judge_contrast(one, chosen, found.contenders[one].against[chosen], found.metric)[1] for one in others]
+def _plainest(comparison: Comparison, best_first: Sequence[Candidate]) -> Candidate:
+    """The best candidate, or the best of a plainer kind that is not significantly worse."""
+    best = best_first[0]
+    against = comparison.held_against(comparison.reference, [best.label], comparison.seed).contenders
+    for kind in (CLASSIC, TUNED, LEARNED):
+        first = next((each for each in best_first if each.kind.startswith(kind)), None)
+        if first and judge_contrast("", "", against[first.label].against[best.label], comparison.metric)[0] != WORSE:
+            return first
+    return best
+
+
+def later_stage(request: AdviseRequest, site: Site, kept: Kept, progress: Progress) -> Object:
+    """Judges the choice on the later days, which nothing has looked at before, and writes two runs.
+
+    Where it fails there, the first fallback that does not takes its place.
+    """
+    choice = kept.results["choice"]
+    bench = site.days.later_bench(site.log, request.threads)
+    unlimited = unlimited_candidates(site, kept)
+    by_kind = {each.kind: each for each in unlimited}
+    path = [by_kind[each["kind"]].limited(each["max_wait_s"]) for each in choice["path"]]
+    limits = _limits_of_choice(choice, by_kind)
+    every = list({each.label: each for each in [*unlimited, *limits, *path]}.values())
+    comparison = _compared(request, site, bench, every, request.objective, progress)
+    reasons = {each.label: [failure.text for failure in failures(comparison, each.label)] for each in path}
+    holding = [each for each in path if not reasons[each.label]]
+    # Where nothing holds, the figures of the choice say why.
+    shown = [*holding, *path, unlimited[0]][0]
+    runs = {"today": site.today, **({"advised": shown.combination} if shown.kind != TODAY else {})}
+    ran = {name: run_object(request, site, kept, comparison.windows, name, each) for name, each in runs.items()}
+    return {
+        "today": site.today.label,
+        "chosen": choice["chosen"],
+        "advised": shown.label,
+        "kind": shown.kind,
+        "max_wait_s": shown.max_wait_s,
+        "is_better": bool(holding),
+        "failures": reasons,
+        "best": _best_object(comparison, choice, shown),
+        "metric": comparison.metric,
+        "windows": _windows_object(comparison),
+        "interval_note": comparison.interval_note,
+        "contention_note": comparison.quiet_note,
+        "rows": [comparison.row_object(label) for label in comparison.contenders],
+        "comparison": comparison.to_json(),
+        "waits": _waits(comparison, shown.label, request.seed),
+        "jobs_a_week": _jobs_a_week(site),
+        "limits": [each.label for each in limits],
+        "runs": {name: each.told for name, each in ran.items()},
+        "pays": who_pays(ran),
+    }
+
+
+def _limits_of_choice(choice: Object, by_kind: dict[str, Candidate]) -> list[Candidate]:
+    """The policy that was chosen under each limit that was tried, the loosest first."""
+    if not choice["path"]:
+        return []
+    kind = choice["path"][0]["kind"]
+    tried = [each["max_wait_s"] for each in choice["candidates"] if each["kind"] == kind]
+    # Limits were tried in rising order, behind none.
+    return [by_kind[kind].limited(limit_s) for limit_s in tried]
+
+
+def _best_object(comparison: Comparison, choice: Object, shown: Candidate) -> Object | None:
+    """The best of the chart on later days and why it was not chosen; None if it is the one that is shown."""
+    best = comparison.scored[0]
+    if best.label in (shown.label, comparison.reference):
+        return None
+    before: list[str] = next((each["failures"] for each in choice["candidates"] if each["label"] == best.label), [])
+    after = [failure.text for failure in failures(comparison, best.label)]
+    why = after[0] if after else f"{before[0]}, on the days to choose on" if before else None
+    return {"label": best.label, "why": why, "against": best.against[comparison.reference].to_json()}
 
 
 def _compared(
     request: AdviseRequest,
     site: Site,
     bench: Bench,
-    those: Sequence[Combination],
+    candidates: Sequence[Candidate],
+    objective: Objective,
     progress: Progress | None = None,
-    against: Sequence[Combination] | None = None,
-    *,
-    safety: float = 0.0,
 ) -> Comparison:
-    """Returns what some ways to schedule do on some days, held against some of them; bounds refer to the site's own."""
-    others = None if against is None else list(dict.fromkeys(one.label for one in (site.today, *against)))
+    """Candidates on some days, compared with today's policy, which bounds refer to."""
     (part,) = bench.parts
-    log, windows = part.log, part.windows
-    runs = run_combinations(log, those, windows, request.objective.metric, progress=progress, bench=bench)
-    # What the site runs is no candidate: whatever its simulation rests on, the others have to be better.
+    log, windows, metric = part.log, part.windows, request.objective.metric
+    combinations = [each.combination for each in candidates]
+    runs = run_combinations(log, combinations, windows, metric, progress=progress, bench=bench)
+    # Today's policy is no candidate: whatever its simulation rests on, the others have to be better.
     runs[site.today] = replace(runs[site.today], marks=())
-    by_label: dict[str, Scored] = {
-        one.label: one for one in best_first(runs.values(), windows.block, request.objective.metric)
-    }
-    return Comparison.of(
-        by_label,
-        log,
-        windows,
-        _within(request.objective, safety),
-        site.today.label,
-        others,
-        request.seed,
-        site.today.scheduler,
-    )
-
-
-def _within(objective: Objective, safety: float) -> Objective:
-    """Returns an objective whose bounds are tighter by so much, in the logarithm: later days differ."""
-    bounds = [
-        replace(one, factor=one.factor * math.exp(safety if higher_is_better(one.metric) else -safety))
-        for one in objective.bounds
-    ]
-    return replace(objective, bounds=tuple(bounds))
-
-
-def guarded(one: Combination, guard_s: float | None) -> Combination:
-    """Returns a way to schedule under a starvation guard; None: without one."""
-    if guard_s is None:
-        return one
-    return Combination(f"{one.label}, --max-wait {whole_time(guard_s)}", one.scheduler.changed(max_wait_s=guard_s))
-
-
-def _guards_s(request: AdviseRequest, found: Comparison) -> list[float | None]:
-    """Returns the limits to try: where nobody names any, also once and twice the longest wait that there is today."""
-    guards_s = list(request.guards_s)
-    if request.guards_s == GUARDS_S:
-        longest_s = largest_known(found.against.metrics[LONGEST]) or 0.0
-        days = math.ceil(longest_s / DAY_S)
-        guards_s += [times * days * DAY_S for times in (1, 2) if days]
-    return list(dict.fromkeys(guards_s))
-
-
-def _guard(
-    request: AdviseRequest, site: Site, bench: Bench, chosen: Combination, guards_s: Sequence[float | None]
-) -> tuple[float | None, list[Object]]:
-    """Returns the limit on waits to take: at least twice the tightest that surely costs little, or else the loosest.
-
-    It must cost little on the first days, too. On days that are busier still, a tight limit turns the queue into one by
-    arrival, and all that was gained is lost: hence twice.
-    """
-    loosest_first = sorted(guards_s, key=lambda one: -math.inf if one is None else -one)
-    those = [guarded(chosen, guard_s) for guard_s in loosest_first]
-    loosest, *others = those
-    found = _compared(request, site, bench, [site.today, *those], against=[loosest])
-    cheap = [one for one in others if _costs_little(found, one, loosest)]
-    if cheap:
-        first_bench = site.days.first_bench(site.early, request.effort.jobs, request.threads)
-        first = _compared(request, site, first_bench, [site.today, loosest, *cheap], against=[loosest])
-        cheap = [one for one in cheap if _costs_little(first, one, loosest)]
-    rows = []
-    for one, guard_s in zip(those, loosest_first, strict=True):
-        told = {name: found.row_object(one.label)[name] for name in ("mean", "geometric_mean", WAIT, LONGEST)}
-        cost, gain = (
-            found.contenders[one.label].against[other].to_json() for other in (loosest.label, site.today.label)
-        )
-        rows.append({"guard_s": guard_s, "is_cheap": one in cheap, **told, "cost": cost, "ratio": gain})
-    tightest_s = min((one.settings.max_wait_s or math.inf for one in cheap), default=math.inf)
-    wide_s = [one for one in loosest_first if one is not None and one >= ROOM * tightest_s]
-    return min(wide_s, default=loosest_first[0]), rows
-
-
-def _costs_little(found: Comparison, one: Combination, loosest: Combination) -> bool:
-    """Returns whether a limit has made a difference, and surely costs at most so much as `LIMIT_COST` says."""
-    cost = found.contenders[one.label].against[loosest.label]
-    # A limit that no job has reached may do anything on other days.
-    if cost.identical or cost.ratio_interval is None:
-        return False
-    low, high = cost.ratio_interval
-    return low >= 1 / LIMIT_COST if higher_is_better(found.metric) else high <= LIMIT_COST
-
-
-def later_stage(request: AdviseRequest, site: Site, kept: Kept, progress: Progress) -> Object:
-    """Returns what the choice does on the later days, which nothing has looked at before, and writes two runs.
-
-    Where it does not hold there, what stood below it on the ladder takes its place, if that does.
-    """
-    choice = kept.results["choice"]
-    bench = site.days.later_bench(site.log, request.threads)
-    those = contenders(site, kept)
-    chosen = those[choice["chosen"]]
-    limits = {one["guard_s"]: guarded(chosen, one["guard_s"]) for one in choice["guards"]}
-    steps = _steps(request, choice, those)
-    every = list(dict.fromkeys([*those.values(), *limits.values(), *(one for _, _, one in steps)]))
-    found = _compared(request, site, bench, every, progress, against=[one for _, _, one in steps])
+    by_label: dict[str, Scored] = {each.label: each for each in best_first(runs.values(), windows.block, metric)}
     today = site.today.label
-    holding = [step for step in steps if taken(found, {today: today, step[2].label: step[2].label}) == step[2].label]
-    # Who stands for the choice where nothing holds: the choice itself, for its figures say why.
-    rung, guard_s, advised = holding[0] if holding and holding[0][0] != TODAY else steps[0]
-    result: dict[str, Any] = {
-        "today": today,
-        "chosen": steps[0][2].label,
-        "advised": advised.label,
-        "rung": rung,
-        "guard_s": guard_s,
-        "is_better": rung != TODAY and (rung, guard_s, advised) in holding,
-        "metric": found.metric,
-        "windows": _windows_object(found),
-        "interval_note": found.interval_note,
-        "contention_note": found.quiet_note,
-        "rows": [
-            found.row_object(one.label) for one in dict.fromkeys([*those.values(), *(one for _, _, one in steps)])
-        ],
-        "comparison": found.to_json(),
-        "waits": _waits(found, advised.label, request.seed),
-        "jobs_a_week": _jobs_a_week(site),
-        "guards": [{"guard_s": guard_s, **found.row_object(one.label)} for guard_s, one in limits.items()],
+    return Comparison.of(by_label, log, windows, objective, today, [today], request.seed, site.today.scheduler)
+
+
+def _candidate_object(candidate: Candidate, reasons: Sequence[str]) -> Object:
+    return {
+        "label": candidate.label,
+        "kind": candidate.kind,
+        "max_wait_s": candidate.max_wait_s,
+        "failures": list(reasons),
     }
-    runs = {"today": site.today, "advised": advised} if advised != site.today else {"today": site.today}
-    ran = {name: run_object(request, site, kept, found.windows, name, one) for name, one in runs.items()}
-    return result | {"runs": {name: one.told for name, one in ran.items()}, "pays": who_pays(ran)}
 
 
-def _steps(
-    request: AdviseRequest, choice: Object, those: Mapping[str, Combination]
-) -> list[tuple[str, float | None, Combination]]:
-    """Returns what may be advised, the choice first, then what stood below it: rung, limit on waits, combination."""
-    chosen, limit_s = choice["chosen"], choice["guard_s"]
-    steps = [(chosen, limit_s, guarded(those[chosen], limit_s))]
-    # Who asks for a limit has one, whatever rung it is; what the site runs stays as it is.
-    below_s = None if None in request.guards_s else limit_s
-    for rung in reversed(choice["path"]):
-        guard_s = None if rung == TODAY else below_s
-        if (rung, guard_s) != (chosen, limit_s):
-            steps.append((rung, guard_s, guarded(those[rung], guard_s)))
-    return steps
-
-
-def _waits(found: Comparison, advised: str, seed: int) -> Object:
-    """Returns what becomes of the mean wait, with its interval."""
-    own, base = (found.contenders[label].metrics[WAIT] for label in (advised, found.reference))
-    result: Object = contrast(own, base, found.block, seed=seed).to_json()
-    return result
+def _waits(comparison: Comparison, label: str, seed: int) -> Object:
+    """Change of the mean wait, with its interval."""
+    own, base = (comparison.contenders[each].metrics[WAIT] for each in (label, comparison.reference))
+    change: Object = contrast(own, base, comparison.block, seed=seed).to_json()
+    return change
 
 
 def _jobs_a_week(site: Site) -> float:
-    """Returns how many jobs came a week on the later days."""
+    """Jobs a week on the later days."""
     submit_s = site.log.workload.jobs["submit_s"]
     span_s = float(submit_s[-1] - submit_s[site.days.early])
     return (site.days.jobs - site.days.early) / max(span_s, 1.0) * WEEK_S
 
 
-def _windows_object(found: Comparison) -> Object:
-    """Returns in how many parts days were measured that were simulated as one stretch."""
-    windows = found.windows
+def _windows_object(comparison: Comparison) -> Object:
+    """Parts in which days were measured that were simulated without a break."""
+    windows = comparison.windows
     return {"count": len(windows), "length": windows.length, "first": windows.first.tolist()}
-
-
-def _rows(found: Comparison) -> list[Object]:
-    return [found.row_object(label) for label in found.contenders]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,8 +76,6 @@ class Kept:
     """By stage, in this run."""
     reused: list[str] = field(default_factory=list)
     """The stages that an earlier run had done."""
-    seconds: dict[str, float] = field(default_factory=dict)
-    """How long each stage took, in whichever run it was done."""
 
     def path(self, name: str) -> Path:
         """Returns where something of the folder is."""
@@ -117,20 +114,15 @@ class Kept:
         content = self._read(name)
         if content is not None and content.get("key") == key and content.get("files") == self._digests(files):
             self.reused.append(name)
-            self.seconds[name] = float(content["seconds"])
             self.results[name] = content["result"]
             return self.results[name]
-        began = time.perf_counter(), time.process_time()
         # As it is read again: a tuple is a list from the first run on.
         result = json.loads(to_json_text(timeless(make())))
-        # On a machine that others use as well, what they take is not counted.
-        self.seconds[name] = min(time.perf_counter() - began[0], time.process_time() - began[1])
         content = {
             "key": key,
             "result": result,
             "sha256": digest(result),
             "files": self._digests(files),
-            "seconds": round(self.seconds[name], 3),
         }
         write_file(self.path(f"{name}.json"), lambda file: file.write((to_json_text(content) + "\n").encode()))
         self.results[name] = result
@@ -151,7 +143,7 @@ class Kept:
             content = json.loads(self.path(f"{name}.json").read_bytes())
         except (OSError, ValueError, RecursionError):
             return None
-        if not isinstance(content, dict) or not isinstance(content.get("seconds"), float | int):
+        if not isinstance(content, dict):
             return None
         return content if content.get("sha256") == _result_digest(content) else None
 

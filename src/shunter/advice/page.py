@@ -42,7 +42,6 @@ from shunter.report.page.runs import ShownRun
 from shunter.report.page.schedules import schedule_sections
 from shunter.report.page.words import ledger_table, metric_value, metric_words, ratio_cell
 from shunter.report.page.writing import write_page
-from shunter.report.tables import whole_time
 
 if TYPE_CHECKING:
     from shunter.advice.kept import Object
@@ -52,12 +51,7 @@ if TYPE_CHECKING:
 PAGE: Final = "report.html"
 SHOWN_CLASSICS: Final = 40
 TONES: Final = {CHANGE: GOOD, KEEP: PLAIN}
-RUNGS: Final = {
-    "today": "what the site runs today",
-    "classic": "a best classic of the first days",
-    "tuned": "what was tuned",
-    "learned": "what was trained",
-}
+KINDS: Final = {"today": "today's policy", "classic": "classic", "tuned": "tuned", "learned": "trained"}
 
 
 def write_advice_page(folder: Path) -> Path:
@@ -136,12 +130,12 @@ def _sections(stages: dict[str, Object], runs: list[ShownRun], curves: list[Curv
         yield from (one for one in comparison_sections(later["comparison"]) if one.key != "caveats")
         if later["pays"]:
             yield _payers(later["pays"])
-        if later["guards"]:
-            yield _limits(later, stages["choice"])
+        if later["limits"]:
+            yield _limits(later)
     if runs:
         yield from (one for one in schedule_sections(runs) if one.key != "metrics")
     if choice := stages.get("choice"):
-        yield _choice(choice, stages["comparison"]["metric"])
+        yield _choice(choice, stages["comparison"]["today"], stages["comparison"]["metric"])
     if comparison := stages.get("comparison"):
         yield _first_days(stages, comparison)
     yield from learning_sections(curves) if curves else ()
@@ -176,52 +170,54 @@ def _waits_table(rows: Sequence[Object], what: str, caption: str) -> Table:
     return Table(columns, tuple(row(one) for one in rows), caption, right=(1, 2, 3, 4))
 
 
-def _limits(later: Object, choice: Object) -> Section:
-    rows: list[tuple[Cell, ...]] = []
-    for one in later["guards"]:
-        limit = "none" if one["guard_s"] is None else whole_time(one["guard_s"])
-        taken = " (chosen)" if one["guard_s"] == choice["guard_s"] else ""
-        ratio = ratio_cell(one["against"][later["today"]], higher_is_better(later["metric"]))
-        waits = [metric_value(name, one[name]) for name in ("mean_wait_s", "max_wait_s")]
-        rows.append((f"{limit}{taken}", metric_value(later["metric"], one["mean"]), ratio, *waits))
-    lead = (
-        "A job that has waited so long goes before all others. The limit was chosen on the days before: at least twice "
-        "the tightest that made a difference and surely cost at most a tenth, or else the loosest. This is what each "
-        "does on the later days."
-    )
-    columns = ("limit", metric_words(later["metric"]), f"ratio to {later['today']}", "mean wait", "longest wait")
-    return Section(
-        "limits", "What a limit on waits costs", lead, (Table(columns, tuple(rows), "", right=(1, 2, 3, 4)),)
-    )
-
-
-def _choice(choice: Object, metric: str) -> Section:
-    by_label = {row["label"]: row for row in choice["rows"]}
-    today = choice["ladder"]["today"]
-    rows: list[tuple[Cell, ...]] = []
-    for rung, label in choice["ladder"].items():
-        row = by_label[label]
-        bounds = ", ".join(f"{one['metric']} {one['ratio']:.3g} times" for one in row["bounds"])
-        waits = [metric_value(name, row[name]) for name in ("mean_wait_s", "max_wait_s")]
-        name = f"{label} (chosen)" if rung == choice["chosen"] else label
-        rows.append(
-            (
-                RUNGS[rung.partition(" ")[0]],
-                name,
-                ratio_cell(row["against"][today], higher_is_better(metric)),
-                *waits,
-                bounds,
-            )
+def _limits(later: Object) -> Section:
+    """What the chosen policy does under each limit that was tried."""
+    rows = {row["label"]: row for row in later["rows"]}
+    cells = [
+        (
+            f"{label} (recommended)" if label == later["advised"] and later["is_better"] else label,
+            metric_value(later["metric"], rows[label]["mean"]),
+            ratio_cell(rows[label]["against"][later["today"]], higher_is_better(later["metric"])),
+            *(metric_value(name, rows[label][name]) for name in ("mean_wait_s", "max_wait_s")),
         )
-    columns = ("what", "called", f"ratio to {today}", "mean wait", "longest wait", "bounds")
-    parts: list[Part] = [Table(columns, tuple(rows), "On the days to choose on", right=(2, 3, 4))]
-    parts += [Prose(f"{one}.") for one in choice["reasons"]]
-    parts += [Prose(f"{label} was left out: it {why}.", NOTE) for label, why in choice["left_out"].items()]
+        for label in later["limits"]
+    ]
     lead = (
-        "From the plainest to the most involved; one climbs only to what is surely better than all below it and keeps "
-        "the bounds. Nothing was fitted to these days."
+        "A job that has waited for the limit comes first in the order. Policy and limit were chosen together on the "
+        "days before; these are the figures of the later days."
     )
-    return Section("choice", "How the choice was made", lead, tuple(parts))
+    columns = ("candidate", metric_words(later["metric"]), f"ratio to {later['today']}", "mean wait", "longest wait")
+    table = Table(columns, tuple(cells), "The chosen policy under each limit", right=(1, 2, 3, 4))
+    return Section("limits", "Limits on the wait", lead, (table,))
+
+
+def _choice(choice: Object, today: str, metric: str) -> Section:
+    by_label = {candidate["label"]: candidate for candidate in choice["candidates"]}
+    fallbacks = [candidate["label"] for candidate in choice["path"][1:]]
+    rows: list[tuple[Cell, ...]] = []
+    for row in choice["rows"]:
+        candidate = by_label[row["label"]]
+        if row["label"] == choice["chosen"]:
+            status = Toned("chosen", GOOD)
+        elif row["label"] == today:
+            status = Toned("today", PLAIN)
+        elif row["label"] in fallbacks:
+            status = Toned("fallback", PLAIN)
+        else:
+            status = Toned((candidate["failures"] or ["is acceptable, but another is better or simpler"])[0], PLAIN)
+        waits = [metric_value(name, row[name]) for name in ("mean_wait_s", "max_wait_s")]
+        kind = KINDS[candidate["kind"].partition(" ")[0]]
+        ratio = ratio_cell(row["against"][today], higher_is_better(metric))
+        rows.append((row["label"], kind, ratio, *waits, status))
+    columns = ("candidate", "kind", f"ratio to {today}", "mean wait", "longest wait", "result")
+    table = Table(columns, tuple(rows), "On the days to choose on, best first", right=(2, 3, 4))
+    lead = (
+        f"{counted(len(rows) - 1, 'candidate')}: policies and limits on the wait. {choice['better']} are significantly "
+        f"better than {today}, {choice['acceptable']} of them within the bounds. The best of these is chosen; a "
+        "classic is preferred to a tuned or trained policy that is not significantly better. Nothing was fitted to "
+        "these days."
+    )
+    return Section("choice", "How the choice was made", lead, (table,))
 
 
 def _first_days(stages: dict[str, Object], comparison: Object) -> Section:
@@ -277,7 +273,7 @@ def _believability(stages: dict[str, Object]) -> Iterator[Section]:
     if calibration is None:
         return
     if calibration["verdict"] == UNKNOWN:
-        lead = "The log does not tell when jobs started, so that nothing can be held against it."
+        lead = "The log has no start times, so the simulation could not be validated."
         yield Section("believability", "Is it believable?", lead)
     else:
         yield from calibration_sections(calibration)

@@ -18,12 +18,11 @@ from shunter.errors import InputError
 from shunter.model.cluster import GENERATE
 from shunter.policies.catalog import PLACEMENTS, PYTHON_PLACEMENTS
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.tuning.guards import GUARDS_S
 from shunter.tuning.request import Guards
 from shunter.workloads.load import check_load
 
-BOUNDS: Final = ("mean-wait=1.1", "max-wait=5")
-"""What must not become worse where nobody says otherwise."""
+BOUNDS: Final = ("mean-wait=1", "max-wait=1.5")
+"""Bounds by default: the mean wait must not rise, the longest wait may be at most 1.5 times that of today."""
 USUAL_BUDGET: Final = "10m"
 LEAST_BUDGET_S: Final = 10.0
 USUAL_SITE: Final = "fcfs/easy"
@@ -48,8 +47,8 @@ class AdviseRequest:
     site: str | None = None
     """What the site runs, as ``fcfs/easy``; None: what its files tell, or `USUAL_SITE`."""
     objective: Objective = field(default_factory=lambda: parse_objective("bounded-slowdown", BOUNDS))
-    guards_s: tuple[float | None, ...] = GUARDS_S
-    """The starvation guards to choose from; a single one is taken."""
+    limits_s: tuple[float | None, ...] = ()
+    """Starvation limits to choose from; a single one is taken. None: without one. Empty: relative to today's waits."""
     placements: tuple[str, ...] = ()
     """Other placements to try; none: those that suit the cluster."""
     allow_preemption: bool = False
@@ -71,7 +70,7 @@ class AdviseRequest:
         out: str | Path = "advice",
         objective: str = "bounded-slowdown",
         bounds: Sequence[str] | None = None,
-        max_wait_s: Guards = GUARDS_S,
+        max_wait_s: Guards = (),
         budget: str | float | None = None,
         quick: bool = False,
         placement: str | Sequence[str] = (),
@@ -93,7 +92,7 @@ class AdviseRequest:
             nodes=_texts(nodes),
             cluster=None if cluster is None else str(cluster),
             objective=parse_objective(objective, BOUNDS if bounds is None else bounds),
-            guards_s=_guards(max_wait_s),
+            limits_s=_limits(max_wait_s),
             placements=_texts(placement),
             effort=QUICK if quick else effort_for(budget_s),
             budget_s=budget_s,
@@ -119,8 +118,8 @@ class AdviseRequest:
         for name in self.placements:
             known = {one: what for one, what in PLACEMENTS.items() if one not in PYTHON_PLACEMENTS}
             check_name("placement", name, known)
-        for guard_s in self.guards_s:
-            resolve_scheduler(max_wait_s=guard_s, seed=self.seed)
+        for limit_s in self.limits_s:
+            resolve_scheduler(max_wait_s=limit_s, seed=self.seed)
         if self.site is not None:
             combine_like(self.site, resolve_scheduler(seed=self.seed))
         check_on(self.on)
@@ -139,7 +138,7 @@ class AdviseRequest:
             "--site": _unusual(self.site),
             "--objective": _unusual(self.objective.metric, usual.objective.metric),
             "--bound": [] if self.objective.bounds == usual.objective.bounds else bounds,
-            "--max-wait": _unusual(_limits(self.guards_s), _limits(usual.guards_s)),
+            "--max-wait": _unusual(_limits_text(self.limits_s), ""),
             "--placement": _unusual(",".join(self.placements), ""),
             "--budget": _unusual(f"{self.budget_s:g}", f"{QUICK_S if is_quick else usual.budget_s:g}"),
             "--seed": _unusual(self.seed, usual.seed),
@@ -173,8 +172,8 @@ def _unusual(value: object, usual: object = None) -> list[object]:
     return [] if value == usual else [value]
 
 
-def _limits(guards_s: Sequence[float | None]) -> str:
-    return ",".join("off" if one is None else f"{one:g}" for one in guards_s)
+def _limits_text(limits_s: Sequence[float | None]) -> str:
+    return ",".join("off" if limit_s is None else f"{limit_s:g}" for limit_s in limits_s)
 
 
 def _budget_s(budget: str | float) -> float:
@@ -184,10 +183,8 @@ def _budget_s(budget: str | float) -> float:
     return seconds
 
 
-def _guards(given: Guards) -> tuple[float | None, ...]:
+def _limits(given: Guards) -> tuple[float | None, ...]:
     several = [given] if given is None or isinstance(given, str | float | int) else list(given)
-    if not several:
-        raise InputError("--max-wait is empty; give times such as 1d,3d, with commas between them, or off")
     return tuple(dict.fromkeys(timed("max_wait_s", one) for one in several))
 
 

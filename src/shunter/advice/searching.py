@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final
 
-from shunter.advice.plan import QUICK
 from shunter.comparison.classics import DISPATCHES, Progress
 from shunter.comparison.combinations import ALL, Combination, combine
 from shunter.comparison.comparison import Comparison, best_first, run_combinations
 from shunter.comparison.marks import RESTART_S, TRUE_PLANS, TRUE_TIMES
-from shunter.comparison.objective import LEAST
 from shunter.errors import InputError
-from shunter.metrics.table import higher_is_better
 from shunter.policies.scheduler import EASY, FIRST_FIT
 from shunter.tuning.request import TuneRequest
 from shunter.tuning.tune import write_policy
@@ -24,7 +20,6 @@ if TYPE_CHECKING:
     from shunter.advice.request import AdviseRequest
     from shunter.advice.site import Site
     from shunter.comparison.comparison import Scored
-    from shunter.comparison.report import Held
     from shunter.engines.base import Engine
 
 TUNED_FILE, LEARNED_FOLDER = "tuned.toml", "learned"
@@ -33,6 +28,8 @@ MIN_RUN_S: Final = 300.0
 """A job that was started is left alone for so long, where jobs may be stopped."""
 PLACED: Final = 3
 """So many of the best classics are tried under other placements."""
+WITHIN_BOUNDS: Final = 3
+"""So many of the best classics that keep the bounds without a limit are candidates."""
 PLACEMENTS: Final = {True: ("pack", "best-fit", "fgd"), False: ("pack", "best-fit", "spread")}
 """The placements that are tried on a machine of several nodes, by whether jobs have GPUs."""
 ORACLES: Final = (TRUE_TIMES, TRUE_PLANS)
@@ -71,23 +68,12 @@ def comparison_stage(request: AdviseRequest, site: Site, progress: Progress) -> 
 
 
 def _best(comparison: Comparison) -> list[Object]:
-    """Returns the best classic under each dispatch rule, of those that a scheduler could run and that keep the bounds.
-
-    One that starves large jobs may look best and break a bound on other days. So those come first that keep the bounds
-    with most to spare.
-    """
-    found: dict[str, Scored] = {}
-    for one in comparison.scored:
-        if not knows_too_much(one) and all(held.holds for held in one.held):
-            found.setdefault(one.combination.settings.dispatch, one)
-    safest_first = sorted(found.values(), key=lambda one: max((_use(held) for held in one.held), default=0.0))
-    return [{"label": one.label, "words": one.combination.settings.words()} for one in safest_first]
-
-
-def _use(held: Held) -> float:
-    """Returns how much of what a bound allows is used, as a logarithm: 0 is all of it."""
-    used = math.log(max(held.ratio, LEAST) / held.bound.factor)
-    return -used if higher_is_better(held.bound.metric) else used
+    """The best classics of each dispatch rule and within the bounds, of those that a scheduler could run."""
+    usable = [one for one in comparison.scored if not knows_too_much(one)]
+    by_rule = {one.combination.settings.dispatch: one for one in reversed(usable)}
+    within = [one for one in usable if all(held.holds for held in one.held)]
+    labels = {one.label for one in [*by_rule.values(), *within[:WITHIN_BOUNDS]]}
+    return [{"label": one.label, "words": one.combination.settings.words()} for one in usable if one.label in labels]
 
 
 def _classics(request: AdviseRequest, site: Site) -> tuple[Combination, ...]:
@@ -133,9 +119,6 @@ def tuning_stage(
     """Tunes a score on the first days alone, writes it, and returns what was found."""
     out, days = kept.path(TUNED_FILE), site.days
     effort = request.effort
-    # A machine on which simulations take long gets a short search, or the time would be over before it is.
-    if kept.seconds.get("comparison", 0.0) > request.budget_s / 3:
-        effort = QUICK
     low, high = days.choosing
     settings = {name: getattr(site.shared.settings, name) for name in ("reserve_by", "seed")}
     asked = TuneRequest.of(
@@ -172,13 +155,3 @@ def tuning_stage(
         "simulations": found.tuned.simulations,
         "costs": found.tuned.costs.tolist(),
     }
-
-
-def no_training(request: AdviseRequest, kept: Kept) -> str | None:
-    """Returns why nothing is trained; None: there is time."""
-    if not request.effort.steps:
-        return "there is no time for it (--budget)"
-    spent_s = kept.seconds.get("comparison", 0.0) + kept.seconds.get("tuning", 0.0)
-    if spent_s > request.budget_s:
-        return f"comparing and tuning took more than --budget ({request.budget_s:g} s) already"
-    return None

@@ -72,8 +72,8 @@ class AdviseArguments:
             "--baseline",
             metavar="A/B",
             show_default="what the files of --nodes say, or fcfs/easy",
-            help="What the site runs today: a policy and a dispatch rule, or a file. It is kept unless something is "
-            "surely better.",
+            help="Policy and dispatch rule of the site today, or a file. Kept unless a candidate is significantly "
+            "better.",
         ),
     ] = None
     objective: ObjectiveOption = "bounded-slowdown"
@@ -82,9 +82,8 @@ class AdviseArguments:
         Option(
             "--bound",
             metavar="NAME=X",
-            show_default="mean-wait=1.1 and max-wait=5",
-            help="What must not become worse: a metric, and how many times that of today it may be. Give it several "
-            "times for several bounds.",
+            show_default="mean-wait=1 and max-wait=1.5",
+            help="METRIC=X: the metric may be at most X times its value under the current policy. Repeatable.",
         ),
     ] = None
     max_wait_s: Annotated[
@@ -93,10 +92,9 @@ class AdviseArguments:
             "--max-wait",
             parser=guards,
             metavar=f"{TIME},...",
-            show_default="off, 7d, 3d, 1d, 12h, once and twice the longest wait of today",
-            help="Starvation guards to choose from: a job that has waited so long goes before all others. One at least "
-            "twice as long as the tightest that surely costs at most a tenth is taken, or else the loosest. One value "
-            "is taken as it is.",
+            show_default="off, and 0.35 to 1.5 times the longest wait of today",
+            help="Starvation limits to choose from, together with the policy: a job that has waited for the limit "
+            "comes first in the order. A single limit is used as it is.",
         ),
     ] = None
     placement: Annotated[

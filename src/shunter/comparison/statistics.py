@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -177,13 +178,34 @@ def drawn_means(
 
     As many blocks are drawn as there are; the windows of a block are drawn together, a block drawn twice counts twice.
     """
+    return _means_of_draws(values, block, _draws(random, len(np.unique(block))))
+
+
+def seeded_means(values: NDArray[np.float64], block: NDArray[np.int64], seed: int) -> NDArray[np.float64]:
+    """The same with the draws of a seed, so that the same blocks are drawn for every policy."""
+    return _means_of_draws(values, block, _seeded_draws(seed, len(np.unique(block))))
+
+
+def _draws(random: np.random.Generator, blocks: int) -> NDArray[np.int64]:
+    """(draws, blocks): how often each block is drawn, which is all that a mean needs."""
+    return random.multinomial(blocks, np.full(blocks, 1 / blocks), size=RESAMPLES)
+
+
+@lru_cache(maxsize=4)
+def _seeded_draws(seed: int, blocks: int) -> NDArray[np.int64]:
+    """Hundreds of contrasts share these, and drawing takes most of their time."""
+    draws = _draws(np.random.default_rng(seed), blocks)
+    draws.flags.writeable = False
+    return draws
+
+
+def _means_of_draws(
+    values: NDArray[np.float64], block: NDArray[np.int64], times_drawn: NDArray[np.int64]
+) -> NDArray[np.float64]:
     _, place = np.unique(block, return_inverse=True)
-    windows = np.bincount(place)
-    blocks = len(windows)
-    # How often each block is drawn is all that a mean needs: one matrix product for all draws, instead of a loop.
-    times_drawn = random.multinomial(blocks, np.full(blocks, 1 / blocks), size=RESAMPLES)
     # A block counts with as many windows as it has, as it does in the mean itself.
-    return np.asarray((times_drawn @ np.bincount(place, weights=values)) / (times_drawn @ windows))
+    sums, windows = np.bincount(place, weights=values), np.bincount(place)
+    return np.asarray((times_drawn @ sums) / (times_drawn @ windows))
 
 
 def interval_of(drawn: NDArray[np.float64]) -> tuple[float, float]:
@@ -206,9 +228,8 @@ def interval_note(blocks: int) -> str | None:
 def _mean_interval(values: NDArray[np.float64], block: NDArray[np.int64], seed: int) -> tuple[float, float] | None:
     if len(np.unique(block)) < LEAST_BLOCKS:
         return None
-    # A fresh generator for every contrast: the same blocks are drawn for all policies, so that their intervals can be
-    # compared.
-    return interval_of(drawn_means(values, block, np.random.default_rng(seed)))
+    # The same blocks are drawn for all policies, so that their intervals can be compared.
+    return interval_of(seeded_means(values, block, seed))
 
 
 def pooled_ratio(logs: Sequence[Paired], seed: int = 0) -> Ratio | None:
