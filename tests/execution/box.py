@@ -83,7 +83,7 @@ class Box:
         return ask(self.folder, verb, **words)
 
     def wait(self, *jobs: int) -> dict[int, dict[str, Any]]:
-        """Waits until jobs (none: all) are over; returns how each ended."""
+        """Waits until jobs are over (none: all); returns how each ended, of all only those that ended meanwhile."""
         ended = self.ask("wait", **({"jobs": list(jobs)} if jobs else {"jobs": None}))["jobs"]
         return {one["id"]: one for one in ended}
 

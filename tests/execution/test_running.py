@@ -124,7 +124,8 @@ def test_a_job_waits_for_others_and_is_skipped_if_they_fail(box: Box) -> None:
     [behind_that] = box.submit("true", after=[after_bad])
     [anyway] = box.submit("true", after=[bad], after_mode="any")
     assert box.show(after_good)["waits_because"] == f"it waits for job {good}"
-    states = {job: one["state"] for job, one in box.wait().items()}
+    ends = box.wait(after_good, after_bad, behind_that, anyway)
+    states = {job: end["state"] for job, end in ends.items()}
     assert states[after_good] == states[anyway] == "done"
     assert states[after_bad] == states[behind_that] == "skipped"
     assert box.show(after_good)["start_s"] >= box.show(good)["end_s"]
@@ -152,7 +153,7 @@ def test_a_job_that_fails_is_tried_again(box: Box, tmp_path: Path) -> None:
     lines = tmp_path / "lines"
     [job] = box.submit(f'echo x >> {lines}; [ "$(wc -l < {lines})" = 3 ]', retries=5)
     [hopeless] = box.submit("exit 4", retries=1)
-    ends = box.wait()
+    ends = box.wait(job, hopeless)
     assert (ends[job]["state"], ends[hopeless]["state"], ends[hopeless]["code"]) == ("done", "failed", 4)
     assert [one["code"] for one in box.show(job)["tried"]] == [1, 1, 0]
     assert box.show(hopeless)["attempts"] == 2

@@ -134,16 +134,17 @@ def run(
     if learning is not None and policy is not None:
         raise InputError("--train learns a policy; leave --policy out, or run with it later")
     settings = _policy_settings(policy, dispatch, estimate, max_wait)
-    jobs = _jobs(jobs_file, generate, cores, seconds, seed, simulate)
-    settings["cores"] = _capacity(capacity, jobs(1))
+    notes: list[str] = []
+    jobs = _jobs(jobs_file, generate, cores, seconds, seed, simulate, notes)
+    settings["cores"] = _capacity(capacity, jobs(1), notes)
     where = out or Path(MODEL if learning else ".")
     request = RunRequest(jobs, settings, where, None if queue is None else queue_folder(queue))
     if learning is None:
         with step("running jobs") as tell:
-            result = run_jobs(request, tell)
+            result = run_jobs(request, _with_notes(tell, notes))
     else:
         with step(f"learning in {learning.episodes} episodes") as tell:
-            result = learn_on_jobs(request, learning, _telling(tell, learning.episodes))
+            result = learn_on_jobs(request, learning, _telling(_with_notes(tell, notes), learning.episodes))
     _print(result, None if learning is None else where, json)
     if result.is_interrupted:
         raise Exit(EXIT_INTERRUPTED)
@@ -167,7 +168,13 @@ def _learning(
 
 
 def _jobs(
-    file: str | None, generate: int | None, cores: str | None, seconds: str | None, seed: int, simulate: bool
+    file: str | None,
+    generate: int | None,
+    cores: str | None,
+    seconds: str | None,
+    seed: int,
+    simulate: bool,
+    notes: list[str],
 ) -> Callable[[int], Sequence[JobSpec]]:
     """Returns what gives the jobs of an episode; those of a file are always the same."""
     if (file is None) == (generate is None):
@@ -186,7 +193,7 @@ def _jobs(
     assert generate is not None
     works = not simulate and Synthetic.can_work()
     if not works and not simulate:
-        echo(f"{STRESS} is not installed (Debian: apt install {STRESS}): jobs sleep, as with --simulate", err=True)
+        notes.append(f"{STRESS} is not installed (Debian: apt install {STRESS}): jobs sleep, as with --simulate")
     drawn = Synthetic(
         generate,
         Uniform.parse("--cores", cores or USUAL_CORES, 1, 1024),
@@ -198,15 +205,15 @@ def _jobs(
     return lambda episode: drawn.jobs(seed * 1_000_003 + episode)
 
 
-def _capacity(given: int | None, jobs: Sequence[JobSpec]) -> int:
+def _capacity(given: int | None, jobs: Sequence[JobSpec], notes: list[str]) -> int:
     """Returns how many cores jobs share."""
     here = len(os.sched_getaffinity(0))
     largest = max(job.cores for job in jobs)
     if given is not None:
         return given
     if largest > here:
-        told = f"a job asks for {largest} cores, and this machine has {here}"
-        echo(f"{told}: {largest} are counted, and jobs share the machine's (--capacity)", err=True)
+        what = f"a job asks for {largest} cores, and this machine has {here}"
+        notes.append(f"{what}: {largest} are counted, and jobs share the machine's (--capacity)")
     return max(here, largest)
 
 
@@ -225,6 +232,17 @@ def _policy_settings(
 
     queue_scheduler(words)
     return {"policy": words}
+
+
+def _with_notes(tell: Callable[[int, int], None], notes: list[str]) -> Callable[[int, int], None]:
+    """Prints notes with the first progress, when nothing can be refused any more: an error is one line."""
+
+    def print_once(done: int, total: int) -> None:
+        while notes:
+            echo(notes.pop(0), err=True)
+        tell(done, total)
+
+    return print_once
 
 
 def _telling(tell: Callable[[int, int], None], episodes: int) -> Callable[[Progress], None]:
