@@ -31,7 +31,7 @@ def property_files() -> list[Path]:
 def command(test: str, seed: int) -> list[str]:
     """Returns the command that runs a file, or one test of it, under a seed."""
     return [
-        *[sys.executable, "-m", "pytest", "-m", "hypothesis", test],
+        *[sys.executable, "-m", "pytest", "--all", "-m", "hypothesis", test],
         *["--hypothesis-profile=soak", f"--hypothesis-seed={seed}"],
     ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from shunter.policies.catalog import ESTIMATE_CODES as ESTIMATES
@@ -12,8 +11,9 @@ from shunter.policies.catalog import GIVEN, KNOWN_POLICIES
 from tests.abi import opening
 from tests.abi.opening import Config
 from tests.abi.scene import Scene
+from tests.support import examples
 
-HOSTILE = settings(max_examples=200)
+HOSTILE = examples(200)
 POLICIES = {name: known.code for name, known in KNOWN_POLICIES.items() if known.code != GIVEN}
 """The core's numbers for policies, without the one that brings its own scores."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter.envs import EpisodeOptions, PickJobOptions
@@ -11,9 +11,10 @@ from shunter.envs.queue_options import LOOKAHEADS
 from shunter.model.cluster import Cluster
 from shunter.model.log import Log
 from tests.envs.small import MODES, crowded_log, play, vector_of
+from tests.support import examples
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     mode=st.sampled_from(MODES),

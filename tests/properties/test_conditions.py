@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.properties.condition_strategies import SORTS, conditional_scenes
@@ -11,6 +11,7 @@ from tests.properties.core_adapter import run_core
 from tests.properties.observed import run_reference
 from tests.properties.strategies import DISPATCHES, MOVING, STANDING, Scene, random_configs
 from tests.reference.model import Config
+from tests.support import examples
 
 
 def check_equal(scene: Scene, config: Config) -> None:
@@ -20,7 +21,7 @@ def check_equal(scene: Scene, config: Config) -> None:
 
 @pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
-@settings(max_examples=12)
+@examples(12)
 @given(data=st.data(), config=random_configs())
 def test_dispatch(dispatch: str, sort: str, data: st.DataObject, config: Config) -> None:
     scene = data.draw(conditional_scenes([sort]))
@@ -28,13 +29,13 @@ def test_dispatch(dispatch: str, sort: str, data: st.DataObject, config: Config)
 
 
 @pytest.mark.parametrize("policy", [*STANDING, *MOVING])
-@settings(max_examples=10)
+@examples(10)
 @given(scene=conditional_scenes(["all"]), config=random_configs())
 def test_policy(policy: str, scene: Scene, config: Config) -> None:
     check_equal(scene, Config(policy=policy, dispatch=config.dispatch, placement=config.placement, seed=config.seed))
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(scene=conditional_scenes(), config=random_configs())
 def test_everything_at_once(scene: Scene, config: Config) -> None:
     check_equal(scene, config)

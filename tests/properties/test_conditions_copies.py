@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from shunter.model.schedule import Outcome
@@ -25,12 +25,13 @@ from tests.reference.model import Config
 from tests.reference.simulator import simulate
 from tests.simulation.driving import drive, observe, open_scene, reopen, settings_of
 from tests.simulation.test_preemption import check_preempted
+from tests.support import examples
 
 POLICIES = ["sjf", "saf", *MOVING, *GATED]
 STOPPING = ["srtf", "srsf", "las", "las?first_s=3600", "gittins?bins=5&shortest_s=1&growth=2&decay=0.8"]
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     scene=conditional_scenes(),
     config=random_configs(policies=POLICIES, estimates=ESTIMATES),
@@ -43,7 +44,7 @@ def test_forks_and_bytes_continue_alike(scene: Scene, config: Config, count: int
     check_continue_alike([original, original.fork(), reopen(scene, original.serialize())], seed)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(
     scene=conditional_scenes(),
     config=random_configs(dispatches=["strict", "greedy", "easy"], policies=POLICIES),
@@ -59,7 +60,7 @@ def test_a_snapshot_continues_the_run(scene: Scene, config: Config, count: int) 
     assert observe(loaded) == observe(original)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(scene=conditional_scenes(), config=random_configs(dispatches=["strict", "greedy", "easy", "2"]))
 def test_a_decision_is_what_the_simulation_does(scene: Scene, config: Config) -> None:
     simulation, tables = open_scene(scene, config), (workload_of(scene.jobs), cluster_of(scene.nodes))
@@ -70,7 +71,7 @@ def test_a_decision_is_what_the_simulation_does(scene: Scene, config: Config) ->
         assert len(decision.starts) == simulation.status().starts - before
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     scene=conditional_scenes(),
     config=random_configs(estimates=ESTIMATES),
@@ -92,7 +93,7 @@ def test_windows(scene: Scene, config: Config, first: int, length: int) -> None:
     assert found.start_ms[0].tolist() == [-1 if start_ms is None else start_ms for start_ms in wanted.start_ms]
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(scene=conditional_scenes(), config=random_configs())
 def test_conservation(scene: Scene, config: Config) -> None:
     """Nothing is lost or doubled; no job runs before it may, or with more of its array than may run at once."""
@@ -135,7 +136,7 @@ def observe_core(scene: Scene, config: Config) -> list[tuple[int | None, int | N
 
 
 @pytest.mark.parametrize("keep_progress", [True, False])
-@settings(max_examples=20)
+@examples(20)
 @given(
     scene=conditional_scenes(),
     config=random_configs(dispatches=["strict", "greedy", "easy", "conservative", "2"], policies=POLICIES),
@@ -146,7 +147,7 @@ def test_preemption(keep_progress: bool, scene: Scene, config: Config, seed: int
 
 
 @pytest.mark.parametrize("policy", STOPPING)
-@settings(max_examples=15)
+@examples(15)
 @given(scene=conditional_scenes(), config=random_configs(dispatches=["greedy"], estimates=["requested", "last-two"]))
 def test_policies_that_stop_jobs(policy: str, scene: Scene, config: Config) -> None:
     check_equal(scene, replace(config, policy=policy, minimum_run_ms=2000, preemption_overhead_ms=700))
@@ -163,7 +164,7 @@ def play_conditional(play: Play, seed: int) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_environments(mode: str, data: st.DataObject, seed: int) -> None:
     """A job that may not run yet does not wait: it is not seen, and costs nothing."""
@@ -172,7 +173,7 @@ def test_environments(mode: str, data: st.DataObject, seed: int) -> None:
     play_conditional(replace(play, scene=scene), seed)
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_hosts(data: st.DataObject, seed: int) -> None:
     play = data.draw(random_host_plays())

@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter.model.schedule import Phase
@@ -18,6 +18,7 @@ from tests.properties.environment_adapter import NO_LIMITS, Play
 from tests.properties.environment_strategies import crowd_play, random_host_plays, random_plays
 from tests.properties.test_decide import BLIND, SEEDS, with_another_future
 from tests.reference.environment_jobs import MODES
+from tests.support import examples
 
 
 def endless(play: Play) -> Play:
@@ -125,7 +126,7 @@ def check_same(one: Decision, other: Decision) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @given(seed=SEEDS)
-@settings(max_examples=60)
+@examples(60)
 def test_in_crowds_it_is_what_the_environment_does(mode: str, seed: int) -> None:
     random = Random(seed)
     play = crowd_play(random, mode)
@@ -136,13 +137,13 @@ def test_in_crowds_it_is_what_the_environment_does(mode: str, seed: int) -> None
 
 @pytest.mark.parametrize("mode", MODES)
 @given(data=st.data(), seed=SEEDS)
-@settings(max_examples=25)
+@examples(25)
 def test_it_is_what_the_environment_does(mode: str, data: st.DataObject, seed: int) -> None:
     check_play(endless(data.draw(random_plays(modes=[mode]))), Random(seed))
 
 
 @given(play=random_host_plays(), seed=SEEDS)
-@settings(max_examples=60)
+@examples(60)
 def test_hosts_are_those_of_the_environment(play: Play, seed: int) -> None:
     play = endless(play)
     check_play(replace(play, config=replace(play.config, missing_request_ms=4000)), Random(seed))

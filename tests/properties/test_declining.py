@@ -8,7 +8,7 @@ from typing import TypeAlias
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from shunter import Scene as Asked
 from shunter.policies.scheduler import resolve_placement
@@ -22,6 +22,7 @@ from tests.reference.resources import FreeNodes, usable
 from tests.reference.simulator import run_instants
 from tests.reference.state import State
 from tests.simulation.placers import FirstFit
+from tests.support import examples
 
 Times: TypeAlias = tuple[list[int | None], list[int | None]]
 """When jobs start, and when they end."""
@@ -62,7 +63,7 @@ def run_core(scene: Scene, config: Config) -> Times:
 
 
 @pytest.mark.parametrize("dispatch", ["strict", "greedy", "easy", "2", "conservative"])
-@settings(max_examples=40)
+@examples(40)
 @given(scene=gpu_scenes(), config=gpu_configs(["fcfs", "sjf", "wfp3"]))
 def test_the_core_asks_as_the_reference_does(dispatch: str, scene: Scene, config: Config) -> None:
     config = replace(config, dispatch=dispatch, placement="first-fit")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.properties.environment_adapter import Play
@@ -21,18 +21,19 @@ from tests.properties.environment_strategies import (
     with_stops,
 )
 from tests.reference.environment_jobs import MODES
+from tests.support import examples
 
 SEEDS = st.integers(0, 2**32)
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=20)
+@examples(20)
 @given(data=st.data(), seed=SEEDS)
 def test_mode(mode: str, data: st.DataObject, seed: int) -> None:
     play_both(data.draw(random_plays(modes=[mode])), Random(seed))
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(play=random_plays(), seed=SEEDS)
 def test_actions_that_the_mask_forbids(play: Play, seed: int) -> None:
     play_both(play, Random(seed), carelessness=0.3)
@@ -61,14 +62,14 @@ def test_lookahead_in_crowds(lookahead: str) -> None:
         play_both(crowd_play(random, "feasible", lookahead), random)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(play=random_host_plays(), seed=SEEDS)
 def test_hosts(play: Play, seed: int) -> None:
     play_both(play, Random(seed), carelessness=0.1)
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=20)
+@examples(20)
 @given(data=st.data(), seed=SEEDS)
 def test_nodes_that_fail(mode: str, data: st.DataObject, seed: int) -> None:
     random = Random(seed)
@@ -82,7 +83,7 @@ def test_nodes_that_fail_in_crowds(mode: str) -> None:
         play_both(with_failures(crowd_play(random, mode), random), random, carelessness=0.1)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(play=random_host_plays(), seed=SEEDS)
 def test_hosts_that_fail(play: Play, seed: int) -> None:
     play_both(with_failures(play, Random(seed)), Random(seed), carelessness=0.1)
@@ -104,7 +105,7 @@ def test_stopping_those_who_run(mode: str) -> None:
         play_both(with_failures(play, random) if random.random() < 0.3 else play, random, carelessness=0.1)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(play=random_plays(modes=["reserve", "feasible"]), seed=SEEDS)
 def test_stopping_on_all_kinds_of_clusters(play: Play, seed: int) -> None:
     random = Random(seed)

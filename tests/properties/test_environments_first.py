@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.properties.core_adapter import run_core
@@ -15,6 +15,7 @@ from tests.properties.strategies import POOL
 from tests.reference.environment_features import JOB_FEATURES
 from tests.reference.environment_jobs import MODES
 from tests.simulation.driving import observe
+from tests.support import examples
 
 WIDE = 20
 """A window through which the whole queue is seen."""
@@ -38,7 +39,7 @@ def check_same_as_rule(core: CoreEnvironment, play: Play) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=15)
+@examples(15)
 @given(data=st.data())
 def test_the_first_that_may_be_chosen(mode: str, data: st.DataObject) -> None:
     """On a pool, without gates, whatever the window."""
@@ -59,7 +60,7 @@ def first_of_the_order(core: CoreEnvironment) -> int:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_the_first_that_is_not_held_back(mode: str, data: st.DataObject) -> None:
     """On any cluster, with gates and the guard."""

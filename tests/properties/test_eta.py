@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter.model.schedule import Phase
@@ -21,6 +21,7 @@ from tests.properties.observed import run_reference
 from tests.properties.strategies import DISPATCHES, GATED, MOVING, POLICIES, SECOND_MS, Scene
 from tests.reference.model import Config, RefJob
 from tests.simulation.driving import settings_of
+from tests.support import examples
 
 RULES = [rule for rule in DISPATCHES if not rule.startswith("committed")]
 SIZES = ["cores", "gpus", "cores-alone"]
@@ -76,7 +77,7 @@ def test_what_is_known_for_sure_is_the_reference(dispatch: str, arrivals: str) -
     assert compared > 40
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(scene=conditional_scenes(), seed=st.integers(0, 2**32))
 def test_held_jobs_start_as_in_the_reference(scene: Scene, seed: int) -> None:
     random = Random(seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter.model.schedule import Outcome
@@ -24,6 +24,7 @@ from tests.properties.strategies import DISPATCHES, Scene
 from tests.reference.conservation import check_conservation
 from tests.reference.model import Config, RefJob, RefNode, Result
 from tests.reference.simulator import simulate
+from tests.support import examples
 
 INSTANTS = [rule for rule in DISPATCHES if not rule.startswith("committed")]
 RESERVING = ["easy", "conservative", "2", "3"]
@@ -48,54 +49,54 @@ def check_equal(scene: Scene, config: Config) -> None:
     check_conservation(scene.jobs, scene.nodes, config, core)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data(), scene=gpu_scenes(), config=gpu_configs(dispatches=INSTANTS) | preemptive_configs())
 def test_the_reference_loses_nothing(data: st.DataObject, scene: Scene, config: Config) -> None:
     check_reference(scene, data.draw(failing(scene, config)))
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
-@settings(max_examples=14)
+@examples(14)
 @given(scene=gpu_scenes(), config=gpu_configs())
 def test_placement(placement: str, scene: Scene, config: Config) -> None:
     check_equal(scene, replace(config, placement=placement))
 
 
 @pytest.mark.parametrize("placement", ["tiered-defrag", "tiered-balance", "tiered-lex", "fgd", "topology", "pack"])
-@settings(max_examples=10)
+@examples(10)
 @given(scene=gpu_scenes(WHOLE), config=gpu_configs(["fcfs"], ["greedy"]))
 def test_gangs_of_whole_gpus(placement: str, scene: Scene, config: Config) -> None:
     check_equal(scene, replace(config, placement=placement))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(scene=gpu_scenes(FRACTIONS), config=gpu_configs(["fcfs"], placements=["fgd", "fgd", "pack", "spread"]))
 def test_fractions(scene: Scene, config: Config) -> None:
     check_equal(scene, config)
 
 
 @pytest.mark.parametrize("dispatch", DISPATCHES)
-@settings(max_examples=14)
+@examples(14)
 @given(scene=gpu_scenes(), config=gpu_configs())
 def test_dispatch_at_several_speeds(dispatch: str, scene: Scene, config: Config) -> None:
     check_equal(scene, replace(config, dispatch=dispatch))
 
 
 @pytest.mark.parametrize("policy", PREEMPTIVE)
-@settings(max_examples=40)
+@examples(40)
 @given(scene=gpu_scenes(), config=preemptive_configs())
 def test_preemption(policy: str, scene: Scene, config: Config) -> None:
     check_equal(scene, replace(config, policy=policy))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(scene=gpu_scenes(), config=gpu_configs(["qssf", "sjf", "saf"]))
 def test_means_of_the_jobs_that_have_ended(scene: Scene, config: Config) -> None:
     check_equal(scene, replace(config, estimate="history"))
 
 
 @pytest.mark.parametrize("dispatch", INSTANTS)
-@settings(max_examples=12)
+@examples(12)
 @given(data=st.data(), scene=gpu_scenes(), config=gpu_configs(["fcfs", "sjf"]))
 def test_given_failures(dispatch: str, data: st.DataObject, scene: Scene, config: Config) -> None:
     failures = data.draw(given_failures(scene))
@@ -103,19 +104,19 @@ def test_given_failures(dispatch: str, data: st.DataObject, scene: Scene, config
     check_equal(scene, replace(config, dispatch=dispatch, failures=failures, failure_keeps_progress=keeps))
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data(), scene=gpu_scenes(), config=gpu_configs(["fcfs"], ["committed", "committed-backfill"]))
 def test_given_failures_under_a_commitment(data: st.DataObject, scene: Scene, config: Config) -> None:
     check_equal(scene, replace(config, failures=data.draw(given_failures(scene))))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data(), scene=gpu_scenes(), config=gpu_configs(dispatches=INSTANTS))
 def test_failures_given_and_drawn(data: st.DataObject, scene: Scene, config: Config) -> None:
     check_equal(scene, data.draw(failing(scene, config)))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data(), scene=gpu_scenes(), config=preemptive_configs())
 def test_failures_under_preemption(data: st.DataObject, scene: Scene, config: Config) -> None:
     check_equal(scene, data.draw(failing(scene, config)))

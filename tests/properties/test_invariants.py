@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.properties import invariants
 from tests.properties.core_adapter import run_core
@@ -11,9 +11,10 @@ from tests.properties.observed import observe
 from tests.properties.strategies import Scene, random_configs, random_scenes
 from tests.reference.model import Config
 from tests.reference.simulator import simulate
+from tests.support import examples
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(random_scenes(), random_configs())
 def test_reference_schedules_are_sound(scene: Scene, config: Config) -> None:
     result = simulate(scene.jobs, scene.nodes, config)
@@ -23,7 +24,7 @@ def test_reference_schedules_are_sound(scene: Scene, config: Config) -> None:
     invariants.check_clock(result)
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(random_scenes(), random_configs())
 def test_core_schedules_are_sound(scene: Scene, config: Config) -> None:
     observed = run_core(scene.jobs, scene.nodes, config)
@@ -31,7 +32,7 @@ def test_core_schedules_are_sound(scene: Scene, config: Config) -> None:
     invariants.check_no_node_is_overfull(scene, observed)
 
 
-@settings(max_examples=60)
+@examples(60)
 @pytest.mark.parametrize("dispatch", ["easy", "2", "conservative"])
 @given(scene=random_scenes(), config=random_configs(policies=["fcfs", "first-available"]))
 def test_nobody_is_delayed_beyond_a_reservation(dispatch: str, scene: Scene, config: Config) -> None:
@@ -42,7 +43,7 @@ def test_nobody_is_delayed_beyond_a_reservation(dispatch: str, scene: Scene, con
     invariants.check_promises(result)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(random_scenes())
 def test_greedy_is_no_reservation_and_easy_is_one(scene: Scene) -> None:
     for name, number in (("greedy", "0"), ("easy", "1")):
@@ -51,7 +52,7 @@ def test_greedy_is_no_reservation_and_easy_is_one(scene: Scene) -> None:
         assert by_name.events == by_number.events
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(random_scenes(), random_configs())
 def test_same_seed_same_schedule(scene: Scene, config: Config) -> None:
     first = run_core(scene.jobs, scene.nodes, config)

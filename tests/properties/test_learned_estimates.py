@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter.simulation import Simulation, WindowRunner
@@ -25,6 +25,7 @@ from tests.properties.strategies import (
 from tests.reference.model import Config, RefJob
 from tests.reference.simulator import simulate
 from tests.simulation.driving import observe, settings_of
+from tests.support import examples
 
 BY_ESTIMATE = ["sjf", "saf", "srf", "f1", "hybrid", "wfp3", "linear?hold_share=0.2&hold_from_s=2&reserve_below=-9.4"]
 PRIOR = """
@@ -82,13 +83,13 @@ def test_estimate_and_dispatch_in_crowds(estimate: str, dispatch: str) -> None:
         check_equal(crowd(random), config)
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(scene=random_scenes(), config=random_configs(estimates=ESTIMATES))
 def test_everything_at_once(scene: Scene, config: Config) -> None:
     check_equal(scene, config)
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(
     scene=random_scenes(),
     config=random_configs(policies=BY_ESTIMATE, estimates=LEARNED_ESTIMATES),
@@ -99,7 +100,7 @@ def test_what_is_learned(scene: Scene, config: Config, kill_at_request: bool, de
     check_equal(scene, replace(config, kill_at_request=kill_at_request, scan_depth=depth))
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(scene=random_scenes(), config=random_configs(policies=BY_ESTIMATE))
 def test_a_prior_from_a_file(tmp_path_factory: pytest.TempPathFactory, scene: Scene, config: Config) -> None:
     path: Path = tmp_path_factory.getbasetemp() / "prior.toml"
@@ -118,7 +119,7 @@ def test_jobs_that_end_at_once(estimate: str, dispatch: str) -> None:
 
 
 @pytest.mark.parametrize("estimate", ESTIMATES)
-@settings(max_examples=60)
+@examples(60)
 @given(
     scene=random_scenes(),
     past=random_scenes(),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agents.untrained import opinionated, write_host_policy
@@ -16,6 +16,7 @@ from tests.properties.crowds import crowd, crowd_config
 from tests.properties.gpu_strategies import failing, gpu_configs, gpu_scenes, preemptive_configs
 from tests.properties.strategies import DISPATCHES, Scene, random_configs, random_scenes
 from tests.reference.model import Config
+from tests.support import examples
 
 INSTANTS = test_gpu_clusters.INSTANTS
 
@@ -27,14 +28,14 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("dispatch", DISPATCHES)
-@settings(max_examples=20)
+@examples(20)
 @given(scene=random_scenes(), config=random_configs())
 def test_dispatch(hosts: str, dispatch: str, scene: Scene, config: Config) -> None:
     test_core_equals_reference.check_equal(scene, replace(config, dispatch=dispatch, placement=hosts))
 
 
 @pytest.mark.parametrize("dispatch", DISPATCHES)
-@settings(max_examples=20)
+@examples(20)
 @given(scene=gpu_scenes(), config=gpu_configs())
 def test_dispatch_on_gpus(hosts: str, dispatch: str, scene: Scene, config: Config) -> None:
     test_gpu_clusters.check_equal(scene, replace(config, dispatch=dispatch, placement=hosts))
@@ -48,13 +49,13 @@ def test_crowds(hosts: str, dispatch: str) -> None:
         test_core_equals_reference.check_equal(crowd(random), config)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(data=st.data(), scene=gpu_scenes(), config=gpu_configs(dispatches=INSTANTS) | preemptive_configs())
 def test_failures_and_preemption(hosts: str, data: st.DataObject, scene: Scene, config: Config) -> None:
     test_gpu_clusters.check_equal(scene, data.draw(failing(scene, replace(config, placement=hosts))))
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(scene=gpu_scenes(), config=gpu_configs())
 def test_a_network_that_begins_as_best_fit(
     tmp_path_factory: pytest.TempPathFactory, scene: Scene, config: Config

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shunter.simulation import Simulation
@@ -25,6 +25,7 @@ from tests.properties.strategies import (
 from tests.reference.model import Config
 from tests.simulation.driving import disturb, drive, observe, open_scene, reopen, settings_of, state_of
 from tests.simulation.test_preemption import check_preempted
+from tests.support import examples
 
 POLICIES = ["sjf", "saf", *MOVING, *GATED]
 ENDED = [3, 4]
@@ -57,7 +58,7 @@ def check_continue_alike(simulations: list[Simulation], seed: int) -> None:
             simulation.dispatch()
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     scene=random_scenes(),
     config=random_configs(policies=POLICIES, estimates=ESTIMATES),
@@ -70,7 +71,7 @@ def test_forks_and_bytes_continue_alike(scene: Scene, config: Config, count: int
     check_continue_alike([original, original.fork(), reopen(scene, original.serialize())], seed)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     scene=random_scenes(),
     config=random_configs(policies=POLICIES, estimates=LEARNED_ESTIMATES),
@@ -85,7 +86,7 @@ def test_bytes_of_a_window_continue_alike(scene: Scene, config: Config, first: i
     check_continue_alike([original, Simulation.restore(window, cluster, original.serialize())], first)
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(
     scene=random_scenes(),
     config=random_configs(dispatches=["strict", "greedy", "easy"], policies=POLICIES, estimates=ESTIMATES),
@@ -110,7 +111,7 @@ def test_a_snapshot_continues_the_run(scene: Scene, config: Config, count: int) 
 
 
 @pytest.mark.parametrize("keep_progress", [True, False])
-@settings(max_examples=60)
+@examples(60)
 @given(
     scene=random_scenes(),
     config=random_configs(

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter.simulation import WindowRunner
@@ -17,6 +17,7 @@ from tests.properties.observed import run_reference
 from tests.properties.strategies import DISPATCHES, GATED, MOVING, POOL, Scene, random_configs, random_scenes
 from tests.reference.model import Config, RefJob, RefNode
 from tests.simulation.driving import settings_of
+from tests.support import examples
 
 PLAIN_RULES = ["strict", "greedy", "easy"]
 SITE = """
@@ -61,26 +62,26 @@ def test_policy_and_dispatch_in_crowds(policy: str, dispatch: str) -> None:
         check_equal(crowd(random), replace(crowd_config(random, dispatch), policy=policy))
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(scene=random_scenes(), config=random_configs(policies=[*MOVING, *GATED]))
 def test_everything_at_once(scene: Scene, config: Config) -> None:
     check_equal(scene, config)
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(scene=random_scenes(palettes=(POOL,)), config=random_configs(dispatches=PLAIN_RULES, policies=[*MOVING, *GATED]))
 def test_on_a_pool(scene: Scene, config: Config) -> None:
     """The core has a way of its own where cores alone bind."""
     check_equal(scene, config)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(scene=random_scenes(), config=random_configs(policies=[*MOVING, *GATED]), depth=st.integers(1, 5))
 def test_scan_depth(scene: Scene, config: Config, depth: int) -> None:
     check_equal(scene, replace(config, scan_depth=depth))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     scene=random_scenes(),
     config=random_configs(policies=[*MOVING, *GATED]),
@@ -90,14 +91,14 @@ def test_starvation_guard(scene: Scene, config: Config, max_wait_ms: int) -> Non
     check_equal(scene, replace(config, max_wait_ms=max_wait_ms))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(scene=random_scenes(), config=random_configs(dispatches=["greedy"]), depth=st.sampled_from([2, 1000]))
 def test_random_feasible(scene: Scene, config: Config, depth: int) -> None:
     check_equal(scene, replace(config, policy="random-feasible", scan_depth=depth))
 
 
 @pytest.mark.parametrize("text", [SITE, SHARES], ids=["multifactor", "fair-share"])
-@settings(max_examples=60)
+@examples(60)
 @given(scene=random_scenes(), config=random_configs())
 def test_policies_from_files(tmp_path_factory: pytest.TempPathFactory, text: str, scene: Scene, config: Config) -> None:
     path: Path = tmp_path_factory.getbasetemp() / f"{len(text)}.toml"
@@ -131,14 +132,14 @@ def random_linear(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.parametrize("dispatch", DISPATCHES)
-@settings(max_examples=40)
+@examples(40)
 @given(scene=random_scenes(), config=random_configs(), policy=random_linear())
 def test_linear(dispatch: str, scene: Scene, config: Config, policy: str) -> None:
     check_equal(scene, replace(config, policy=policy, dispatch=dispatch))
 
 
 @pytest.mark.parametrize("dispatch", PLAIN_RULES)
-@settings(max_examples=60)
+@examples(60)
 @given(scene=random_scenes(palettes=(POOL,)), config=random_configs(), policy=random_linear())
 def test_linear_on_a_pool(dispatch: str, scene: Scene, config: Config, policy: str) -> None:
     check_equal(scene, replace(config, policy=policy, dispatch=dispatch))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.properties.gpu_strategies import PREEMPTIVE, failing, gpu_configs, gpu_scenes, preemptive_configs
@@ -14,6 +14,7 @@ from tests.properties.test_gpu_clusters import check_equal
 from tests.reference.model import Config
 from tests.reference.pairs import cost, types_of
 from tests.reference.simulator import simulate
+from tests.support import examples
 
 PRICES = st.lists(st.sampled_from([1.0, 0.3, 2.0, 3.7, 9.0]), min_size=5, max_size=5)
 FACTORS = [1.0, 1.2, 2.0, 7.5]
@@ -36,7 +37,7 @@ def typed(scene: Scene, config: Config) -> Config:
 
 
 @pytest.mark.parametrize("dispatch", DISPATCHES)
-@settings(max_examples=25)
+@examples(25)
 @given(scene=gpu_scenes(), config=gpu_configs(), prices=PRICES, factor=st.sampled_from(FACTORS))
 def test_prices(dispatch: str, scene: Scene, config: Config, prices: list[float], factor: float) -> None:
     priced = replace(config, dispatch=dispatch, pairs="price", prices=tuple(prices), price_factor=factor)
@@ -44,13 +45,13 @@ def test_prices(dispatch: str, scene: Scene, config: Config, prices: list[float]
 
 
 @pytest.mark.parametrize("policy", PREEMPTIVE)
-@settings(max_examples=12)
+@examples(12)
 @given(scene=gpu_scenes(), config=preemptive_configs(), prices=PRICES)
 def test_prices_where_jobs_are_stopped(policy: str, scene: Scene, config: Config, prices: list[float]) -> None:
     check_equal(scene, typed(scene, replace(config, policy=policy, pairs="price", prices=tuple(prices))))
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data(), scene=gpu_scenes(), config=gpu_configs(["fcfs", "sjf"]), prices=PRICES)
 def test_prices_where_nodes_fail(data: st.DataObject, scene: Scene, config: Config, prices: list[float]) -> None:
     assume(not config.dispatch.startswith("committed"))
@@ -58,7 +59,7 @@ def test_prices_where_nodes_fail(data: st.DataObject, scene: Scene, config: Conf
     check_equal(scene, data.draw(failing(scene, typed(scene, priced))))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(scene=gpu_scenes(), config=gpu_configs(), prices=PRICES, factor=st.sampled_from(FACTORS))
 def test_nobody_pays_more_than_the_factor(scene: Scene, config: Config, prices: list[float], factor: float) -> None:
     config = typed(scene, replace(config, pairs="price", prices=tuple(prices), price_factor=factor))
@@ -71,14 +72,14 @@ def test_nobody_pays_more_than_the_factor(scene: Scene, config: Config, prices: 
 
 
 @pytest.mark.parametrize("dispatch", ["strict", "greedy", "easy"])
-@settings(max_examples=60)
+@examples(60)
 @given(scene=gpu_scenes(), config=gpu_configs())
 def test_earliest_finish(dispatch: str, scene: Scene, config: Config) -> None:
     check_equal(scene, typed(scene, replace(config, dispatch=dispatch, pairs="eft")))
 
 
 @pytest.mark.parametrize("dispatch", ["greedy", "easy"])
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data(), scene=gpu_scenes(), config=gpu_configs(["fcfs", "sjf", "wfp3"]))
 def test_earliest_finish_where_nodes_fail(dispatch: str, data: st.DataObject, scene: Scene, config: Config) -> None:
     config = replace(config, dispatch=dispatch, pairs="eft")
@@ -87,7 +88,7 @@ def test_earliest_finish_where_nodes_fail(dispatch: str, data: st.DataObject, sc
 
 @pytest.mark.parametrize("dispatch", ["greedy", "easy"])
 @pytest.mark.parametrize("policy", SCORES)
-@settings(max_examples=30)
+@examples(30)
 @given(scene=gpu_scenes(), config=gpu_configs(), prices=PRICES, depth=st.sampled_from([1000, 1000, 3]))
 def test_score(policy: str, dispatch: str, scene: Scene, config: Config, prices: list[float], depth: int) -> None:
     scored = replace(config, policy=policy, dispatch=dispatch, pairs="price", prices=tuple(prices), scan_depth=depth)
@@ -95,7 +96,7 @@ def test_score(policy: str, dispatch: str, scene: Scene, config: Config, prices:
 
 
 @pytest.mark.parametrize("dispatch", ["greedy", "easy"])
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data(), scene=gpu_scenes(), config=gpu_configs(SCORES))
 def test_score_where_nodes_fail(dispatch: str, data: st.DataObject, scene: Scene, config: Config) -> None:
     check_equal(scene, data.draw(failing(scene, typed(scene, replace(config, dispatch=dispatch)))))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -24,6 +24,7 @@ from tests.properties.strategies import Scene
 from tests.reference.environment_pairs import SeenPairs, pair_decisions, types_of
 from tests.reference.model import Config, Result
 from tests.reference.state import State
+from tests.support import examples
 
 POLICIES = ["fcfs", "sjf", "saf", "largest", "wfp3", "qssf", "linear?estimate=1&size=0.3&wait=0.1"]
 PLACEMENTS = ["fastest", "first-fit", "pack", "spread", "best-fit"]
@@ -113,7 +114,7 @@ def turnaround_s(simulation: Simulation, scene: Scene) -> float:
     return float((states.end_ms - submit_ms)[ran].mean() / 1000)
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(drawn=pair_scenes(), window=st.sampled_from([NO_WINDOW, NO_WINDOW, 2]), seed=SEEDS)
 def test_core_equals_reference(drawn: tuple[Scene, Config], window: int, seed: int) -> None:
     (scene, config), random = drawn, Random(seed)
@@ -162,7 +163,7 @@ def test_core_equals_reference(drawn: tuple[Scene, Config], window: int, seed: i
     env.close()
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(drawn=pair_scenes())
 def test_the_first_job_on_its_fastest_type_with_room_is_greedy_with_fastest(drawn: tuple[Scene, Config]) -> None:
     scene, config = drawn[0], replace(drawn[1], placement="fastest")
@@ -183,7 +184,7 @@ def test_the_first_job_on_its_fastest_type_with_room_is_greedy_with_fastest(draw
     env.close()
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(drawn=pair_scenes(), seed=SEEDS)
 def test_a_saved_state_comes_back_and_a_vector_plays_as_one(drawn: tuple[Scene, Config], seed: int) -> None:
     (scene, config), random = drawn, Random(seed)

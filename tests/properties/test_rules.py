@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.properties.core_adapter import run_core
@@ -13,6 +13,7 @@ from tests.properties.observed import run_reference
 from tests.properties.rule_strategies import SORTS, ruled_scenes
 from tests.properties.strategies import GATED, MOVING, STANDING, Scene, random_configs
 from tests.reference.model import Config
+from tests.support import examples
 
 DISPATCHES = ["strict", "greedy", "easy", "conservative", "2", "3"]
 
@@ -25,7 +26,7 @@ def check_equal(scene: Scene, config: Config) -> None:
 
 @pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
-@settings(max_examples=20)
+@examples(20)
 @given(data=st.data(), config=random_configs())
 def test_dispatch(dispatch: str, sort: str, data: st.DataObject, config: Config) -> None:
     scene = data.draw(ruled_scenes([sort]))
@@ -33,13 +34,13 @@ def test_dispatch(dispatch: str, sort: str, data: st.DataObject, config: Config)
 
 
 @pytest.mark.parametrize("policy", [*STANDING, *MOVING, *GATED])
-@settings(max_examples=10)
+@examples(10)
 @given(scene=ruled_scenes(["all"]), config=random_configs(dispatches=DISPATCHES))
 def test_policy(policy: str, scene: Scene, config: Config) -> None:
     check_equal(scene, Config(policy=policy, dispatch=config.dispatch, placement=config.placement, seed=config.seed))
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(scene=ruled_scenes(), config=random_configs(dispatches=DISPATCHES))
 def test_everything_at_once(scene: Scene, config: Config) -> None:
     check_equal(scene, config)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter.simulation import WindowRunner, decide
@@ -20,12 +20,13 @@ from tests.reference.model import Config
 from tests.reference.simulator import simulate
 from tests.simulation.driving import drive, observe, open_scene, reopen, settings_of, tables_of
 from tests.simulation.test_preemption import run_preempting
+from tests.support import examples
 
 POLICIES = ["sjf", "saf", *MOVING, *GATED]
 STOPPING = ["srtf", "srsf", "las", "las?first_s=3600", "gittins?bins=5&shortest_s=1&growth=2&decay=0.8"]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     scene=ruled_scenes(),
     config=random_configs(dispatches=DISPATCHES, policies=POLICIES, estimates=ESTIMATES),
@@ -38,7 +39,7 @@ def test_forks_and_bytes_continue_alike(scene: Scene, config: Config, count: int
     check_continue_alike([original, original.fork(), reopen(scene, original.serialize())], seed)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     scene=ruled_scenes(),
     config=random_configs(dispatches=["strict", "greedy"], policies=POLICIES),
@@ -54,7 +55,7 @@ def test_a_snapshot_continues_the_run(scene: Scene, config: Config, count: int) 
     assert observe(loaded) == observe(original)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(scene=ruled_scenes(), config=random_configs(dispatches=DISPATCHES))
 def test_a_decision_is_what_the_simulation_does(scene: Scene, config: Config) -> None:
     simulation, tables = open_scene(scene, config), tables_of(scene)
@@ -66,7 +67,7 @@ def test_a_decision_is_what_the_simulation_does(scene: Scene, config: Config) ->
         assert set(decision.waiting) == waited - set(decision.starts)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     scene=ruled_scenes(),
     config=random_configs(dispatches=DISPATCHES, estimates=ESTIMATES),
@@ -92,27 +93,27 @@ def check_equal(scene: Scene, config: Config) -> None:
 
 
 @pytest.mark.parametrize("policy", STOPPING)
-@settings(max_examples=30)
+@examples(30)
 @given(scene=ruled_scenes(), config=random_configs(dispatches=["greedy"], estimates=["requested", "last-two"]))
 def test_policies_that_stop_jobs(policy: str, scene: Scene, config: Config) -> None:
     """Who is stopped gives back what it has of limits."""
     check_equal(scene, replace(config, policy=policy, minimum_run_ms=2000, preemption_overhead_ms=700))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data(), config=random_configs(dispatches=DISPATCHES, policies=POLICIES))
 def test_jobs_that_are_held(data: st.DataObject, config: Config) -> None:
     scene = data.draw(with_conditions(data.draw(ruled_scenes()), "all"))
     check_equal(scene, config)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(scene=ruled_scenes(), config=random_configs(dispatches=DISPATCHES), keeps=st.booleans())
 def test_nodes_that_fail(scene: Scene, config: Config, keeps: bool) -> None:
     check_equal(scene, replace(config, mtbf_ms=60_000, mttr_ms=5000, failure_keeps_progress=keeps))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     scene=ruled_scenes(),
     config=random_configs(dispatches=DISPATCHES, policies=POLICIES),

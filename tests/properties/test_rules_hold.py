@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from shunter.model.schedule import Outcome
 from shunter.model.site import RUNNING
@@ -18,6 +18,7 @@ from tests.reference.conservation import check_conservation
 from tests.reference.model import Config, RefJob, request_ms
 from tests.reference.simulator import simulate
 from tests.reference.site_rules import QUEUED, amount, applies, asks_too_much, binds, capacity, group, holds_at, windows
+from tests.support import examples
 
 
 def run(scene: Scene, config: Config) -> Observed:
@@ -43,7 +44,7 @@ def total(scene: Scene, jobs: Sequence[RefJob], like: RefJob, bound: str, place:
     return sum(amount(bound, job) for job in alike if group(limit, job, scene.rules) == own)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(scene=ruled_scenes(), config=random_configs(dispatches=DISPATCHES))
 def test_no_counter_is_overdrawn(scene: Scene, config: Config) -> None:
     """When a job starts, no counter that it takes from has more taken than there is; nor when it begins to wait."""
@@ -70,7 +71,7 @@ def test_no_counter_is_overdrawn(scene: Scene, config: Config) -> None:
             assert sum(dict(other.licenses).get(name, 0) for other in running) <= scene.rules.licenses[name]
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(scene=ruled_scenes(["windows", "repeating", "all"]), config=random_configs(dispatches=DISPATCHES))
 def test_nobody_is_expected_to_run_into_a_window(scene: Scene, config: Config) -> None:
     config = replace(config, reserve_by="requested")
@@ -85,7 +86,7 @@ def test_nobody_is_expected_to_run_into_a_window(scene: Scene, config: Config) -
                 assert not any(end_ms > one.start_ms for _, end_ms in there)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(scene=ruled_scenes(), config=random_configs(dispatches=DISPATCHES))
 def test_conservation(scene: Scene, config: Config) -> None:
     """Every job is accounted for, and no node is overdrawn."""
@@ -94,7 +95,7 @@ def test_conservation(scene: Scene, config: Config) -> None:
     assert [one.outcome for one in run(scene, config)] == result.outcome
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     scene=ruled_scenes(["running", "licenses", "windows"]),
     config=random_configs(dispatches=["easy", "2", "conservative"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter.simulation import Simulation, decide
@@ -16,43 +16,44 @@ from tests.properties.site_strategies import any_scenes, exclusive, owned, scope
 from tests.properties.strategies import DISPATCHES, Scene
 from tests.properties.test_gpu_clusters import INSTANTS, check_equal
 from tests.reference.model import Config
+from tests.support import examples
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
-@settings(max_examples=16)
+@examples(16)
 @given(scene=scoped_scenes(), config=gpu_configs())
 def test_partitions_and_features_under_every_placement(placement: str, scene: Scene, config: Config) -> None:
     check_equal(scene, replace(config, placement=placement))
 
 
 @pytest.mark.parametrize("dispatch", DISPATCHES)
-@settings(max_examples=20)
+@examples(20)
 @given(scene=scoped_scenes(), config=gpu_configs())
 def test_partitions_and_features_under_every_rule(dispatch: str, scene: Scene, config: Config) -> None:
     check_equal(scene, replace(config, dispatch=dispatch))
 
 
 @pytest.mark.parametrize("policy", PREEMPTIVE)
-@settings(max_examples=15)
+@examples(15)
 @given(scene=scoped_scenes(), config=preemptive_configs())
 def test_partitions_and_features_where_jobs_are_stopped(policy: str, scene: Scene, config: Config) -> None:
     check_equal(scene, replace(config, policy=policy))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data(), scene=scoped_scenes(), config=gpu_configs(dispatches=INSTANTS))
 def test_partitions_and_features_where_nodes_fail(data: st.DataObject, scene: Scene, config: Config) -> None:
     check_equal(scene, data.draw(failing(scene, config)))
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(data=st.data(), scene=scoped_scenes(), config=gpu_configs())
 def test_admission(data: st.DataObject, scene: Scene, config: Config) -> None:
     check_equal(data.draw(owned(scene)), replace(config, rules=data.draw(site_rules(scene))))
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
-@settings(max_examples=10)
+@examples(10)
 @given(data=st.data(), scene=any_scenes(), config=gpu_configs())
 def test_exclusive_jobs_under_every_placement(
     placement: str, data: st.DataObject, scene: Scene, config: Config
@@ -61,7 +62,7 @@ def test_exclusive_jobs_under_every_placement(
 
 
 @pytest.mark.parametrize("dispatch", DISPATCHES)
-@settings(max_examples=15)
+@examples(15)
 @given(data=st.data(), scene=any_scenes(), config=gpu_configs())
 def test_exclusive_jobs_under_every_rule(dispatch: str, data: st.DataObject, scene: Scene, config: Config) -> None:
     check_equal(data.draw(exclusive(scene)), replace(config, dispatch=dispatch))
@@ -75,13 +76,13 @@ def ruled(draw: st.DrawFn, dispatches: list[str] = DISPATCHES) -> tuple[Scene, C
     return scene, replace(config, rules=draw(site_rules(scene)))
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(drawn=ruled())
 def test_all_rules_at_once(drawn: tuple[Scene, Config]) -> None:
     check_equal(*drawn)
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(data=st.data(), drawn=ruled(INSTANTS))
 def test_partitions_limits_and_reservations_at_once(data: st.DataObject, drawn: tuple[Scene, Config]) -> None:
     scene, config = drawn
@@ -97,7 +98,7 @@ def test_partitions_limits_and_reservations_at_once(data: st.DataObject, drawn: 
     check_equal(limited, replace(config, rules=rules))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(drawn=ruled(["strict", "greedy", "easy"]), passes=st.integers(0, 8))
 def test_copies_go_on_alike(drawn: tuple[Scene, Config], passes: int) -> None:
     scene, config = drawn
@@ -115,7 +116,7 @@ def test_copies_go_on_alike(drawn: tuple[Scene, Config], passes: int) -> None:
     assert all(one.end_ms.tolist() == ends[0].end_ms.tolist() for one in ends)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(drawn=ruled(["strict", "greedy", "easy", "2"]))
 def test_a_decision_is_what_the_simulation_does(drawn: tuple[Scene, Config]) -> None:
     scene, config = drawn

@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter import InputError
@@ -25,6 +25,7 @@ from tests.simulation.driving import (
     reopen,
     state_of,
 )
+from tests.support import examples
 
 anything = random_configs(estimates=ESTIMATES)
 decisions = st.integers(0, 12)
@@ -49,7 +50,7 @@ def check_copy(copy: Simulation, original: Simulation, random: Random | None) ->
     assert finish(copy) == finish(original)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(scene=random_scenes(), config=anything, count=decisions)
 def test_a_fork_does_not_change_the_run(scene: Scene, config: Config, count: int) -> None:
     original = open_scene(scene, config)
@@ -59,7 +60,7 @@ def test_a_fork_does_not_change_the_run(scene: Scene, config: Config, count: int
     assert finish(original) == state_of(fork) == finish(open_scene(scene, config))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(scene=random_scenes(), config=anything, count=decisions, seed=seeds, overhead_ms=overheads_ms)
 def test_a_fork_is_independent(scene: Scene, config: Config, count: int, seed: int, overhead_ms: int) -> None:
     original, random = open_scene(scene, replace(config, preemption_overhead_ms=overhead_ms)), Random(seed)
@@ -67,7 +68,7 @@ def test_a_fork_is_independent(scene: Scene, config: Config, count: int, seed: i
     check_copy(original.fork(), original, random)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(scene=random_scenes(), config=anything, count=decisions, is_due=st.booleans())
 def test_bytes_continue_the_run(scene: Scene, config: Config, count: int, is_due: bool) -> None:
     original = open_scene(scene, config)
@@ -79,7 +80,7 @@ def test_bytes_continue_the_run(scene: Scene, config: Config, count: int, is_due
     assert finish(restored) == finish(open_scene(scene, config))
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(
     scene=random_scenes(),
     config=anything,
@@ -112,7 +113,7 @@ def test_copies_of_disturbed_crowds(dispatch: str) -> None:
         check_copy(original.fork(), original, random)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(scene=random_scenes(), config=anything, count=decisions, seed=seeds)
 def test_bytes_are_the_same_again(scene: Scene, config: Config, count: int, seed: int) -> None:
     original = open_scene(scene, config)
@@ -177,7 +178,7 @@ def test_bytes_of_another_workload_or_cluster_are_refused() -> None:
             reopen(other, saved)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(scene=random_scenes(), config=anything, count=decisions)
 def test_a_snapshot_continues_the_run(scene: Scene, config: Config, count: int) -> None:
     original, loaded = open_scene(scene, config), open_scene(scene, config)

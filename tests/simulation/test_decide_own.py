@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from numpy.typing import NDArray
 
 import shunter
@@ -21,6 +21,7 @@ from tests.properties.strategies import DISPATCHES, Scene
 from tests.properties.test_decide import SEEDS, check_is_done, instants, with_another_future
 from tests.simulation.driving import tables_of
 from tests.simulation.placers import FirstFit
+from tests.support import examples
 
 
 class Whim(Policy):
@@ -73,7 +74,7 @@ def other_tables(scene: Scene, simulation: Simulation, random: Random) -> tuple[
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @pytest.mark.parametrize("moves", [False, True])
 @given(seed=SEEDS)
-@settings(max_examples=15)
+@examples(15)
 def test_a_policy_in_python(dispatch: str, moves: bool, seed: int) -> None:
     random = Random(seed)
     scene, policy = crowd(random), Whim(moves)
@@ -92,7 +93,7 @@ def test_a_policy_in_python(dispatch: str, moves: bool, seed: int) -> None:
 
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @given(seed=SEEDS)
-@settings(max_examples=25)
+@examples(25)
 def test_a_placement_in_python(dispatch: str, seed: int) -> None:
     random = Random(seed)
     scene = crowd(random)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shunter
@@ -23,11 +23,12 @@ from tests.properties.gpu_strategies import gpu_configs, gpu_scenes, preemptive_
 from tests.properties.strategies import Scene
 from tests.reference.model import Config
 from tests.simulation.driving import drive, finish, state_of
+from tests.support import examples
 
 TWICE = (2_000_000, 2_000_000, 2_000_000)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(scene=gpu_scenes(), config=gpu_configs() | preemptive_configs(), count=st.integers(0, 10))
 def test_copies_continue_the_run(scene: Scene, config: Config, count: int) -> None:
     tables, scheduler = (gpu_workload(scene), gpu_cluster(scene, config)), gpu_settings(config)
@@ -39,7 +40,7 @@ def test_copies_continue_the_run(scene: Scene, config: Config, count: int) -> No
     assert finish(restored) == finish(fork) == finish(original) == finish(Simulation(*tables, scheduler))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(scene=gpu_scenes(), config=gpu_configs(dispatches=["strict", "greedy", "easy", "3"]), count=st.integers(0, 10))
 def test_a_snapshot_continues_the_run(scene: Scene, config: Config, count: int) -> None:
     tables, scheduler = (gpu_workload(scene), gpu_cluster(scene, config)), gpu_settings(config)

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -20,6 +20,7 @@ from tests.properties.observed import run_reference
 from tests.properties.strategies import DISPATCHES, LEARNED_ESTIMATES, Scene, random_configs, random_scenes
 from tests.reference.model import Config, RefJob, RefNode, Score
 from tests.simulation.driving import settings_of, tables_of
+from tests.support import examples
 
 PAIR = Scene((RefNode(2000),), (RefJob(0, 5000), RefJob(0, 3000, requested_ms=4000, tasks=2)))
 
@@ -75,7 +76,7 @@ def check_against_reference(scene: Scene, config: Config, score: Score, moves: b
 
 
 @pytest.mark.parametrize("moves", [True, False])
-@settings(max_examples=50)
+@examples(50)
 @given(policy=st.sampled_from(list(COLUMNS)), scene=random_scenes(), config=random_configs())
 def test_equals_the_built_in_policy(moves: bool, policy: str, scene: Scene, config: Config) -> None:
     config = replace(config, scan_depth=1000)
@@ -85,7 +86,7 @@ def test_equals_the_built_in_policy(moves: bool, policy: str, scene: Scene, conf
     assert own.reject_reason.tolist() == built_in.reject_reason.tolist()
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(scene=random_scenes(), config=random_configs(estimates=LEARNED_ESTIMATES))
 def test_equals_the_built_in_policy_where_estimates_are_learned(scene: Scene, config: Config) -> None:
     own, built_in = run_own(scene, config, Column("estimate_s", moves=True)), run_own(scene, config, "sjf")
@@ -94,7 +95,7 @@ def test_equals_the_built_in_policy_where_estimates_are_learned(scene: Scene, co
 
 
 @pytest.mark.parametrize("score", [aging, restless])
-@settings(max_examples=50)
+@examples(50)
 @given(scene=random_scenes(), config=random_configs())
 def test_a_moving_order_equals_the_reference(score: Score, scene: Scene, config: Config) -> None:
     check_against_reference(scene, config, score, moves=True)
@@ -108,7 +109,7 @@ def test_a_moving_order_equals_the_reference_in_crowds(dispatch: str) -> None:
         check_against_reference(crowd(random), config, random.choice([aging, restless]), moves=True)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(scene=random_scenes(), config=random_configs(), divisor=st.integers(1, 9))
 def test_an_order_that_stands_still_equals_the_reference(scene: Scene, config: Config, divisor: int) -> None:
     """Negative scores and ties among them."""

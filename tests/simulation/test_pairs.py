@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shunter.simulation import Simulation
@@ -16,13 +16,14 @@ from tests.properties.gpu_strategies import gpu_configs, gpu_scenes
 from tests.properties.strategies import Scene
 from tests.reference.model import Config
 from tests.simulation.driving import drive, finish, state_of
+from tests.support import examples
 
 RULES = [("sjf", "price"), ("sjf", "eft"), ("wfp3", "eft"), ("pairs?accept=0.3&accept_wait=400&free=1", "price")]
 """Policies, with the types that their jobs take."""
 
 
 @pytest.mark.parametrize(("policy", "pairs"), RULES)
-@settings(max_examples=15)
+@examples(15)
 @given(scene=gpu_scenes(), config=gpu_configs(dispatches=["greedy", "easy"]), count=st.integers(0, 10))
 def test_copies_continue_the_run(policy: str, pairs: str, scene: Scene, config: Config, count: int) -> None:
     assume(all(node.gpu_type is not None for node in scene.nodes if node.gpus))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -25,6 +25,7 @@ from tests.properties.strategies import Scene as Drawn
 from tests.reference.model import Config
 from tests.simulation.driving import state_of
 from tests.simulation.placers import CLUSTER, Answers, Declines, FirstFit, Recorder, gpu_log, write_placers
+from tests.support import examples
 
 RULES = ["strict", "greedy", "easy", "conservative", "committed", "committed-backfill", "2"]
 PREEMPTIVE = ["srtf", "las?first_s=10&second_s=60"]
@@ -77,13 +78,13 @@ def check_first_fit(scene: Drawn, config: Config) -> None:
 
 
 @pytest.mark.parametrize("dispatch", RULES)
-@settings(max_examples=20)
+@examples(20)
 @given(scene=gpu_scenes(), config=gpu_configs())
 def test_first_fit_in_python_is_the_cores(dispatch: str, scene: Drawn, config: Config) -> None:
     check_first_fit(scene, replace(config, dispatch=dispatch))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data(), scene=gpu_scenes(), config=preemptive_configs() | gpu_configs(dispatches=["easy", "greedy"]))
 def test_first_fit_in_python_is_the_cores_where_jobs_are_stopped(
     data: st.DataObject, scene: Drawn, config: Config

@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter import InputError
@@ -18,6 +18,7 @@ from tests.properties.strategies import ESTIMATES, Scene, random_configs, random
 from tests.reference.model import Config, End, Preempt, RefJob, RefNode
 from tests.reference.simulator import simulate
 from tests.simulation.driving import check_resources, observe, open_scene, running_jobs
+from tests.support import examples
 
 DISPATCHES = ["strict", "greedy", "easy", "conservative", "2", "3"]
 ALONE = Scene((RefNode(1000),), (RefJob(0, 10_000, requested_ms=12_000), RefJob(4000, 1000)))
@@ -62,7 +63,7 @@ def check_preempted(scene: Scene, config: Config, random: Random) -> None:
 
 
 @pytest.mark.parametrize("keep_progress", [True, False])
-@settings(max_examples=60)
+@examples(60)
 @given(
     scene=random_scenes(), config=random_configs(DISPATCHES, estimates=ESTIMATES), seed=seeds, overhead_ms=overheads_ms
 )
@@ -83,7 +84,7 @@ def test_equals_the_reference_in_crowds(dispatch: str) -> None:
         check_preempted(crowd(random), config, random)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     scene=random_scenes(),
     config=random_configs(["committed", "committed-backfill"], estimates=ESTIMATES),

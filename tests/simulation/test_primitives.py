@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter import InputError
@@ -15,6 +15,7 @@ from tests.properties.crowds import crowd, crowd_config
 from tests.properties.strategies import ESTIMATES, POLICIES, Scene, random_configs, random_scenes
 from tests.reference.model import Config, RefJob, RefNode
 from tests.simulation.driving import check_resources, drive, finish, nodes_of, observe, open_scene, running_jobs
+from tests.support import examples
 
 BY_LIST = ["strict", "greedy", "easy", "conservative", "2"]
 ORDERS = [policy for policy in POLICIES if "reserve_below" not in policy and "hold_share" not in policy]
@@ -23,7 +24,7 @@ PAIR = Scene((RefNode(4000), RefNode(2000)), (RefJob(0, 5000, tasks=3), RefJob(0
 """The first job leaves three cores, on two nodes."""
 
 
-@settings(max_examples=70)
+@examples(70)
 @given(scene=random_scenes(), config=random_configs(estimates=ESTIMATES))
 def test_by_hand_equals_run(scene: Scene, config: Config) -> None:
     simulation = open_scene(scene, config)
@@ -43,7 +44,7 @@ def test_by_hand_equals_run(scene: Scene, config: Config) -> None:
     invariants.check_no_node_is_overfull(scene, observe(run))
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(scene=random_scenes(), config=random_configs(BY_LIST, policies=ORDERS, estimates=ESTIMATES))
 def test_the_policys_own_order_as_a_list(scene: Scene, config: Config) -> None:
     """The rules find who may start in an index; a list goes through the general code instead."""
@@ -100,7 +101,7 @@ def test_a_reservation_does_not_outlive_decisions_by_index() -> None:
     assert [seen.start_ms for seen in observe(simulation)] == [0, 14_000, 6000, 23_000]
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(scene=random_scenes(), config=random_configs(), count=st.integers(0, 5), seed=st.integers(0, 2**32))
 def test_jobs_start_on_exactly_the_nodes_chosen(scene: Scene, config: Config, count: int, seed: int) -> None:
     simulation, random = open_scene(scene, config), Random(seed)
@@ -129,7 +130,7 @@ def thrown_tasks(scene: Scene, job: int, random: Random) -> dict[int, int]:
     return counts
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(scene=random_scenes(), config=random_configs(), count=st.integers(0, 5))
 def test_fits_says_whether_start_is_refused(scene: Scene, config: Config, count: int) -> None:
     simulation = open_scene(scene, config)

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shunter
 from shunter.errors import InputError
 from shunter.model.workload import Workload
 from shunter.workloads.think_times import NOBODY, find_think_times, with_think_times
+from tests.support import examples
 
 
 def table(*rows: tuple[object, ...], **columns: list[object]) -> Workload:
@@ -101,7 +102,7 @@ def drawn(seed: int, jobs: int) -> Workload:
 
 @pytest.mark.parametrize("policy", ["fcfs", "sjf", "f2", "wfp3", "fair-share"])
 @pytest.mark.parametrize("dispatch", ["strict", "greedy", "easy", "conservative"])
-@settings(max_examples=8)
+@examples(8)
 @given(seed=st.integers(0, 2**32), jobs=st.integers(1, 40), limit_s=st.sampled_from([0.0, 5.0, 1200.0]))
 def test_a_log_that_is_explained_comes_out_as_it_was(
     policy: str, dispatch: str, seed: int, jobs: int, limit_s: float

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter.agents.common.replay import Drawn, Replay
@@ -17,6 +17,7 @@ from shunter.envs.vector import NativeVectorEnv, StepArrays
 from shunter.errors import InputError
 from shunter.policies.catalog import PICK_JOB
 from tests.agents.common.plain_replay import HOSTS, JOBS, STEP, PlainReplay, RandomEnvironments, new_arrays
+from tests.support import examples
 
 NEAR = 0.51 / STEP
 """How far a stored number may be off."""
@@ -42,7 +43,7 @@ def _filled(layout: Layout = JOBS, *, steps: int = 30, **options: Any) -> Replay
     return replay
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     layout=st.sampled_from([JOBS, HOSTS]),
     num_envs=st.integers(1, 4),

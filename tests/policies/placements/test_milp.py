@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter.policies.own import Request, Scene, check_answer
@@ -15,6 +15,7 @@ from shunter.policies.placements.tier_options import find_options
 from tests.policies.placements.enumerate import all_splits, enumerate_best
 from tests.policies.placements.plain_objective import objective
 from tests.policies.placements.scenes import make_scene, random_scene
+from tests.support import examples
 
 NODES = 1e-4
 """More than the nodes of a job add to the objective."""
@@ -59,7 +60,7 @@ def test_the_model_finds_what_enumeration_finds(full: bool) -> None:
         seed += 1
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_tables_add_up_to_the_objective(seed: int) -> None:
     generator = np.random.default_rng(seed)

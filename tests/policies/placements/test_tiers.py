@@ -9,12 +9,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter.errors import InputError
 from shunter.policies.placements.tier_options import TierOption, find_tier
-from tests.support import reference_figures
+from tests.support import examples, reference_figures
 
 Order = Literal["defrag", "balance", "lex"]
 ORDERS: tuple[Order, ...] = get_args(Order)
@@ -106,7 +106,7 @@ def key(order: Order, figures: tuple[int, int, Fraction], assignment: Assignment
     return ((frag, waste, change) if order == "defrag" else (change, frag, waste), nodes, tasks)
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300, deadline=None)
 @given(st.data())
 def test_finds_what_a_search_through_everything_finds(data: st.DataObject) -> None:
     gpus_per_node = data.draw(st.sampled_from([2, 3, 4, 6]))

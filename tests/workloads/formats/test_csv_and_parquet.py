@@ -7,14 +7,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from shunter.errors import InputError
 from shunter.model.workload import COLUMNS, Workload
 from shunter.workloads import read_workload
 from shunter.workloads.write import write_table
-from tests.support import trace
+from tests.support import examples, trace
 from tests.workloads.formats.test_swf import FIVE_JOBS, read_or_message, read_text
 
 
@@ -239,7 +239,7 @@ def test_a_column_that_is_called_like_a_pattern_of_names(tmp_path: Path, pattern
         read_workload(path)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=st.one_of(st.binary(max_size=200), st.binary(max_size=80).map(lambda tail: b"submit_s,run_s\n1,2\n" + tail))
 )

@@ -6,11 +6,12 @@ import gzip
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from shunter.errors import InputError
 from shunter.workloads import read_workload
+from tests.support import examples
 from tests.workloads.formats.test_swf import line, read_or_message, read_text
 
 
@@ -106,7 +107,7 @@ _FRAGMENTS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.one_of(st.binary(max_size=300), st.lists(_FRAGMENTS, max_size=40).map(b"".join)))
 def test_no_bytes_crash_the_reader(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "fuzz.swf"
