@@ -79,7 +79,7 @@ SIMULATED = {
     "posterior": f"{NODES} --policy sjf --estimate posterior",
     # Nodes, memory, features, whole nodes.
     "nodes": NODES,
-    "nodes-conservative-best-fit": f"{NODES} --dispatch conservative --placement best-fit",
+    "nodes-conservative-best-fit": f"{NODES} --policy saf --dispatch conservative --placement best-fit",
     "nodes-spread": f"{NODES} --policy sjf --placement spread",
     "nodes-worst-fit": f"{NODES} --placement worst-fit --dispatch greedy",
     "nodes-random": f"{NODES} --placement random --seed 3",
@@ -95,14 +95,14 @@ SIMULATED = {
     "gpus-tiered-defrag": f"{GPUS} --placement tiered-defrag --policy sjf",
     "gpus-tiered-balance": f"{GPUS} --placement tiered-balance",
     "gpus-own-placement": f"{GPUS} --placement last_nodes_first.py",
-    "gpus-wait-for-locality": f"{GPUS} --wait-for-locality always --policy saf",
-    "gpus-wait-for-locality-a-while": f"{GPUS} --wait-for-locality 1m",
+    "gpus-wait-for-locality": f"{GPUS} --wait-for-locality always --policy fcfs --dispatch greedy",
+    "gpus-wait-for-locality-a-while": f"{GPUS} --wait-for-locality 10m --placement spread",
     "gpu-bursts": f"{bursts(60)} --policy priority --placement pack",
     "gpus-sized-by-cores": f"{GPUS} --policy smallest --size-by cores",
     "kinds": f"{KINDS} --policy sjf",
     "kinds-prices": f"{KINDS} --policy sjf --pairs prices.toml",
     "kinds-earliest-finish": f"{KINDS} --policy fcfs --pairs eft --dispatch greedy",
-    "kinds-scored": f"{KINDS} --policy 'pairs?slower=1&wait=0.5&accept_wait=2' --dispatch easy",
+    "kinds-scored": f"{KINDS} --policy 'pairs?lost_slower=1&accept=0.05&size=1&slower=2' --dispatch greedy",
     # Policies that stop jobs.
     "srtf": f"{EDGE} --policy srtf --preemption-overhead 5s",
     "srsf": f"{bursts(50)} --policy srsf --min-run 5m --preemption-overhead 30s",
@@ -173,7 +173,7 @@ EXPLAINED = {
 PREDICTED = {
     "log": f"{LONG} --job 200 --futures 20 --top 100",
     "log-sjf": f"{LONG} --at 30h --policy sjf --futures 15 --seed 5 --top 100",
-    "new-job": f"{LONG} --at 15h --cores 16 --time 2h --futures 20",
+    "new-job": f"{LONG} --at 15h --cores 40 --time 2h --futures 20",
     "new-job-killed-late": f"{uniform(300)} --at 2d --cores 30 --time 3h --kill-at-request --dispatch "
     "conservative --futures 12",
     "state": "--snapshot pool-state.json --futures 25",
@@ -187,15 +187,17 @@ ADVISED = {
 }
 
 WAITING = ("pause", "submit --file queue.csv")
-FULL = ("submit --cores 3 --time 1h -- sleep 600", *WAITING)
+EQUAL = ("edit 5 --priority 0", "edit 7 --priority 0")
+BEHIND = ("submit --cores 3 --time 15m -- sleep 600", *WAITING, "edit 6 --priority 0", "edit 8 --priority 0", "hold 5")
+"""A job runs that leaves too little room for the first; one behind it may pass, and one would delay it."""
 QUEUED = {
     "fcfs": ("--cores 4", WAITING),
     "sjf-greedy": ("--cores 4 --policy sjf --dispatch greedy", WAITING),
     "saf-strict": ("--cores 6 --policy saf --dispatch strict", WAITING),
-    "behind-a-running-job": ("--cores 4 --policy fcfs --dispatch easy", (*FULL, "edit 6 --priority 0")),
-    "conservative": ("--cores 4 --policy ljf --dispatch conservative", (*FULL, "edit 6 --priority 0")),
+    "behind-a-running-job": ("--cores 5 --policy fcfs --dispatch easy", BEHIND),
+    "conservative": ("--cores 5 --policy largest --dispatch conservative", BEHIND),
     "limited-group": ("--cores 8 --policy sjf", (*WAITING, "limit 1 --group narrow", "hold 2")),
-    "own-policy": ("--cores 5 --policy my_policy.py", WAITING),
+    "own-policy": ("--cores 5 --policy my_policy.py", (*WAITING, *EQUAL)),
 }
 OPERATED = {
     "slurm-sjf": ("slurm --policy sjf", ()),
@@ -220,7 +222,7 @@ RAN = {
     "file-sjf": "short.csv --capacity 3 --policy sjf",
     "file-saf-strict": "short.csv --capacity 3 --policy saf --dispatch strict",
     "made-up-ljf": "--generate 7 --cores 2:3 --capacity 3 --seconds 0.01:0.05 --simulate --policy ljf --seed 1",
-    "own-policy": "short.csv --capacity 3 --policy my_policy.py",
+    "own-policy": "--generate 7 --cores 2:3 --capacity 3 --seconds 0.01:0.05 --simulate --policy my_policy.py --seed 2",
 }
 
 CASES = (

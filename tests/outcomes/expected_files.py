@@ -26,20 +26,23 @@ def write(case: Case, labels: dict[str, Any]) -> None:
     """Writes the labels of a case."""
     path = path_of(case)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(as_text(labels), encoding="utf-8")
+    path.write_text(f"{as_text(rounded(labels))}\n", encoding="utf-8")
 
 
-def as_text(labels: dict[str, Any]) -> str:
-    """JSON with a line for each label, and for each row of a label that is a list of rows."""
-    lines = [f"{json.dumps(label)}: {value_as_text(value)}" for label, value in labels.items()]
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+def as_text(value: Any, indent: str = "") -> str:  # noqa: ANN401 - JSON values
+    """JSON with a line for each label, and for each row of a table, which may hold tables itself."""
+    deeper = indent + "  "
+    if isinstance(value, dict) and (not indent or any(map(is_table, value.values()))):
+        lines = [f"{json.dumps(label)}: {as_text(part, deeper)}" for label, part in value.items()]
+        return "{\n" + ",\n".join(f"{deeper}{line}" for line in lines) + f"\n{indent}}}"
+    if is_table(value):
+        return "[\n" + ",\n".join(f"{deeper}{as_text(row, deeper)}" for row in value) + f"\n{indent}]"
+    return json.dumps(value, ensure_ascii=False)
 
 
-def value_as_text(value: Any) -> str:  # noqa: ANN401 - JSON values
-    plain = rounded(value)
-    if isinstance(plain, list) and any(isinstance(row, dict) for row in plain):
-        return "[\n" + ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in plain) + "\n]"
-    return json.dumps(plain, ensure_ascii=False)
+def is_table(value: object) -> bool:
+    """Whether a value is a list of rows."""
+    return isinstance(value, list) and any(isinstance(row, dict) for row in value)
 
 
 def rounded(value: Any) -> Any:  # noqa: ANN401 - JSON values
@@ -63,13 +66,13 @@ def differences(case: Case, labels: dict[str, Any]) -> str:
     found = dict(flat(rounded(labels)))
     lines = [
         f"  {label}: expected {expected.get(label, MISSING)!r}, found {found.get(label, MISSING)!r}"
-        for label in {**expected, **found}
+        for label in expected | found
         if not is_same(expected.get(label, MISSING), found.get(label, MISSING))
     ]
     if not lines:
         return ""
     more = [f"  … and {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
-    head = f"{case.command}/{case.name}: {len(lines)} of {len(expected)} values differ"
+    head = f"{case.command}/{case.name}: {len(lines)} of {len(expected | found)} values differ"
     tail = f"If that is meant, say why in the commit, and rewrite: {rewriting(case)}"
     return "\n".join([head, *lines[:MOST_LINES], *more, tail])
 
@@ -91,7 +94,7 @@ def flat(value: Any, label: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN
     if isinstance(value, dict):
         for name, part in value.items():
             yield from flat(part, f"{label}.{name}" if label else name)
-    elif isinstance(value, list) and any(isinstance(row, dict) for row in value):
+    elif is_table(value):
         yield f"{label}: rows", len(value)
         for place, row in enumerate(value):
             name, cell = next(iter(row.items()))

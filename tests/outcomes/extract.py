@@ -42,6 +42,7 @@ REASONS: Final = {
     "it fits, but would delay a reservation": "would delay a reservation",
     "behind": "behind another job",
     "it fits, but stands behind a job": "behind another job",
+    "held_back": "held back by the policy",
     "nodes_down": "nodes are down",
     "limit": "at a limit",
     "reserved": "nodes are reserved",
@@ -250,15 +251,13 @@ def of_advice(answer: Mapping[str, Any]) -> Labels:
 
 def of_queue(answer: Mapping[str, Any]) -> Labels:
     """The latest decision of a queue."""
-    decisions = [job["chosen_by"] for job in answer.values() if job["chosen_by"]]
-    latest = max(decisions, key=lambda one: int(one["id"]))
-    waiting = {job: row["waits_because"] for job, row in answer.items() if row["waits_because"]}
+    latest = max((job["chosen_by"] for job in answer.values() if job["chosen_by"]), key=lambda one: int(one["id"]))
+    others = {job: row["waits_because"] for job, row in answer.items() if row["waits_because"]}
     return {
         "failed": latest["failure"] or None,
         "order": [*latest["starts"], *latest["line"]],
         "starts": latest["starts"],
-        "running": [job for job, row in answer.items() if row["state"] == "running"],
-        "waiting": reasons_of(waiting),
+        "waiting": reasons_of(dict(sorted({**others, **latest["reasons"]}.items()))),
     }
 
 
