@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from tests.outcomes.cases import CASES
 from tests.outcomes.doors import Doors
@@ -20,13 +21,16 @@ def main() -> None:
     chosen = [case for case in CASES if not beginnings or f"{case.command}/{case.name}".startswith(beginnings)]
     if not chosen:
         parser.error(f"no case begins with {' or '.join(beginnings)}; they are in tests/outcomes/cases.py")
+    differ = 0
     with Doors() as doors:
         for case in chosen:
             labels = labels_of(case, doors.result(case))
             changed = differences(case, labels)
             print(changed or f"{case.command}/{case.name}: as expected")
+            differ += bool(changed)
             if arguments.write and changed:
                 write(case, labels)
+    sys.exit(differ and not arguments.write)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,8 @@ SIMULATED = {
     "committed": f"{EDGE} --dispatch committed --policy sjf",
     "committed-backfill": f"{EDGE} --dispatch committed-backfill --policy f1",
     "easy-many": f"{crowded(70)} --dispatch easy --policy sjf",
+    "easy-on-nodes": "edge.csv --cluster pair.toml --dispatch easy",
+    "conservative-on-nodes": "edge.csv --cluster pair.toml --dispatch conservative --policy sjf --placement pack",
     "conservative-many": f"{uniform(70)} --dispatch conservative --policy saf",
     "window": f"{LONG} --start 250 --length 40 --policy f2 --estimate posterior",
     # Orders.
@@ -183,6 +185,7 @@ PREDICTED = {
 ADVISED = {
     "crowded": "'generate:uniform?seed=1&jobs=900&load=1.0&requests=factor' --quick",
     "quiet": "'generate:lublin?seed=3&jobs=900&cores=4096&load=0.01&requests=factor' --quick",
+    "keep": "'generate:lublin?seed=4&jobs=900&cores=64&load=0.6&requests=factor' --quick",
     "too-short": "'generate:uniform?seed=1&jobs=300&load=1.0&requests=factor' --quick",
 }
 

@@ -30,8 +30,8 @@ SERVED = ("sjf=sjf", "wfp3=wfp3", "own=my_policy.py", "tuned=cautious.toml", "le
 """The policies of the service."""
 TIMES = ("submit_time", "eligible_time", "start_time")
 """The fields of a job of Slurm that hold seconds since 1970."""
-PATIENT = "deadline_s = 60.0"
-"""On a busy machine a decision may take longer than usual; the fallback must not decide for that."""
+PATIENT = "deadline_s = 60.0\ntimeout_s = 120.0"
+"""On a busy machine all takes longer than usual; the fallback must not decide for that."""
 
 
 class Doors:

@@ -58,12 +58,16 @@ def rounded(value: Any) -> Any:  # noqa: ANN401 - JSON values
 
 
 def differences(case: Case, labels: dict[str, Any]) -> str:
-    """A line for each label whose value is not the expected one, and how to rewrite the file; empty: there is none."""
+    """How labels differ from the expected file, and how to rewrite it; empty: they do not."""
     path = path_of(case)
     if not path.is_file():
         return f"{path} is missing; write it: {rewriting(case)}"
-    expected = dict(flat(json.loads(path.read_text(encoding="utf-8"))))
-    found = dict(flat(rounded(labels)))
+    return differences_from(json.loads(path.read_text(encoding="utf-8")), case, labels)
+
+
+def differences_from(saved: dict[str, Any], case: Case, labels: dict[str, Any]) -> str:
+    """A line for each label whose value is not the saved one, and how to rewrite the file; empty: there is none."""
+    expected, found = dict(flat(saved)), dict(flat(rounded(labels)))
     lines = [
         f"  {label}: expected {expected.get(label, MISSING)!r}, found {found.get(label, MISSING)!r}"
         for label in expected | found

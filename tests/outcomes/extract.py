@@ -48,6 +48,9 @@ REASONS: Final = {
     "reserved": "nodes are reserved",
     "its group": "at a limit",
     "it is held": "held",
+    "waits for a place under a limit": "at a limit",
+    "waits for job": "waits for another job",
+    "its user is not on the list": "user not allowed",
     "JobHeldUser": "held",
     "it would not fit though": "can never fit",
     "it fits on no nodes": "can never fit",
@@ -196,7 +199,10 @@ def of_explanation(answer: Mapping[str, Any]) -> Labels:
     return {
         "outcome": answer["outcome"],
         "waited_s": answer["waited_s"],
-        "held": [{"from_s": row["from_s"], "until_s": row["until_s"], "by": row["reason"]} for row in answer["held"]],
+        "held": [
+            {"from_s": row["from_s"], "until_s": row["until_s"], "for": few_words(row["reason"])}
+            for row in answer["held"]
+        ],
         "waited": [
             {"from_s": row["from_s"], "until_s": row["until_s"], "for": row["reason"], "share": row["share"]}
             for row in answer["phases"]
