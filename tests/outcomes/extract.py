@@ -239,12 +239,13 @@ def of_advice(answer: Mapping[str, Any]) -> Labels:
     labels: Labels = {"recommendation": answer["kind"]}
     if later is None:
         return labels
-    today, policy = later["today"], later["advised"]
-    row = next(row for row in later["rows"] if row["label"] == policy)
+    today, judged_policy = later["today"], later["advised"]
+    row = next(row for row in later["rows"] if row["label"] == judged_policy)
     ratio = row["against"][today]
     return labels | {
         "today": today,
-        "policy": policy,
+        "policy": judged_policy if later["is_better"] else today,
+        "judged_policy": judged_policy,
         "max_wait_s": later["guard_s"],
         "metric": later["metric"],
         "ratio": ratio["ratio"],
