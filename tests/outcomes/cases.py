@@ -69,6 +69,8 @@ SIMULATED = {
     "own-policy": f"{uniform(50)} --policy my_policy.py",
     "checkpoint": f"{crowded(70)} --policy runs/jobs",
     "checkpoint-feasible": f"{uniform(50)} --policy runs/sjf",
+    "checkpoint-on-nodes": "edge.csv --cluster pair.toml --policy runs/jobs",
+    "checkpoint-and-gpus": f"{GPUS} --policy runs/jobs",
     # Limits on waits, limits on run times.
     "max-wait": f"{uniform(60)} --policy sjf --max-wait 2h",
     "max-wait-own-policy": f"{uniform(40)} --policy my_policy.py --max-wait 1h --dispatch conservative",
