@@ -186,6 +186,7 @@ PREDICTED = {
 }
 ADVISED = {
     "crowded": "'generate:uniform?seed=1&jobs=900&load=1.0&requests=factor' --quick",
+    "crowded-loosely-bound": "'generate:uniform?seed=1&jobs=900&load=1.0&requests=factor' --quick --bound max-wait=5",
     "quiet": "'generate:lublin?seed=3&jobs=900&cores=4096&load=0.01&requests=factor' --quick",
     "keep": "'generate:lublin?seed=4&jobs=900&cores=64&load=0.6&requests=factor' --quick",
     "too-short": "'generate:uniform?seed=1&jobs=300&load=1.0&requests=factor' --quick",

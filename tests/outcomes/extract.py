@@ -239,14 +239,16 @@ def of_advice(answer: Mapping[str, Any]) -> Labels:
     labels: Labels = {"recommendation": answer["kind"]}
     if later is None:
         return labels
-    today, judged_policy = later["today"], later["advised"]
+    today, chosen = later["today"], later["advised"]
+    # Where nothing was chosen, what would have been best says why.
+    judged_policy = later["best"]["label"] if chosen == today and later["best"] else chosen
     row = next(row for row in later["rows"] if row["label"] == judged_policy)
     ratio = row["against"][today]
     return labels | {
         "today": today,
-        "policy": judged_policy if later["is_better"] else today,
+        "policy": chosen if later["is_better"] else today,
         "judged_policy": judged_policy,
-        "max_wait_s": later["guard_s"],
+        "max_wait_s": later["max_wait_s"],
         "metric": later["metric"],
         "ratio": ratio["ratio"],
         "ratio_low": ratio["ratio_low"],
