@@ -82,3 +82,11 @@ def test_the_messages_that_the_page_on_trouble_quotes_are_those_of_the_code() ->
         assert parts, message
         for part in parts:
             assert part in texts, f"{part!r} in {message!r}"
+
+
+def test_the_python_of_the_page_on_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", PAGES["python.md"], flags=re.S)
+    # The numbers of jobs are those of a reader who has time.
+    exec(block.replace("jobs=5000", "jobs=500").replace("length=1024", "length=100"), {})
+    assert "mean_wait_s" in block
+    assert capsys.readouterr().out

@@ -19,9 +19,7 @@ from tests.cli.test_operate import Pretended
 ROOT: Final = Path(__file__).parents[1]
 README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS: Final = re.findall(r"```(\w*)\n(.*?)```", README, flags=re.S)
-SLURM_CONF: Final = (
-    "ClusterName=small\nNodeName=n[1-4] CPUs=16 RealMemory=64000\nPartitionName=all Nodes=ALL Default=YES\n"
-)
+SLURM_CONF: Final = "ClusterName=a\nNodeName=n[1-4] CPUs=16 RealMemory=64000\nPartitionName=all Nodes=ALL Default=YES\n"
 
 
 class Shown(NamedTuple):
@@ -184,7 +182,7 @@ def test_the_python_of_the_readme_runs() -> None:
     blocks = [text for language, text in BLOCKS if language == "python"]
     assert len(blocks) == 2
     for block in blocks:
-        exec(block.replace("jobs=5000", "jobs=300"), {})
+        exec(block.replace("jobs=5000", "jobs=1000"), {})
 
 
 def test_every_link_and_figure_is_in_the_checkout() -> None:

@@ -41,6 +41,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         os.chdir(before)
 
 
+@pytest.mark.every(10)
 @pytest.mark.parametrize("is_done", [True, False], ids=["behind", "within"])
 @pytest.mark.parametrize("last", STAGES)
 def test_cut_short_at_every_stage_and_again(
@@ -79,6 +80,7 @@ print(advised(effort=TRAINED).headline)
 """
 
 
+@pytest.mark.slow
 def test_killed_while_a_network_is_trained(tmp_path: Path) -> None:
     project = Path(__file__).resolve().parents[2]
     process = subprocess.Popen(

@@ -100,6 +100,7 @@ def test_a_log_without_starts_cannot_be_imitated() -> None:
         _taught(_config(LOG))
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("kind", "mix", "steps", "wanted"),
     [

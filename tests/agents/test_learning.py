@@ -79,16 +79,19 @@ def _closed_gap(agent: str, kind: str = "kernel", *, shuffled: bool = False) -> 
     return float((chance - reached) / (chance - optimum))
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("kind", ["kernel", "mlp", "attention"])
 def test_ppo_closes_nine_tenths_of_the_gap_between_chance_and_the_optimum(kind: str) -> None:
     assert 0.9 < _closed_gap("ppo", kind) < 1.0 + 1e-9
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("agent", [name for name in AGENTS if name != "ppo"])
 def test_so_does_every_other_agent(agent: str) -> None:
     assert 0.9 < _closed_gap(agent) < 1.0 + 1e-9
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_it_learns_nothing_from_observations_of_other_environments(agent: str) -> None:
     assert _closed_gap(agent, shuffled=True) < 0.5

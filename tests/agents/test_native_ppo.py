@@ -76,6 +76,7 @@ def test_it_learns_nothing_where_observations_tell_nothing() -> None:
     assert _closed_job_gap("kernel", hidden=True) < 0.5
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("kind", ["hosts", "mlp"])
 def test_it_closes_nine_tenths_of_the_gap_in_pick_host(kind: str) -> None:
     assert 0.9 < closed_host_gap(lambda vector: _train(vector, kind, 12_000)) < 1.0 + 1e-9
@@ -190,6 +191,7 @@ TOGETHER = 2e-3
 bits, in another order, and each update starts from what the one before has rounded."""
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("kind", ["kernel", "mlp", "attention"])
 @pytest.mark.parametrize("extra", [{}, {"exploration": 0.1, "value_clip": 0.2, "accumulate": 2}], ids=["plain", "all"])
 def test_a_hundred_updates_stay_with_those_of_the_reference(kind: str, extra: dict[str, float]) -> None:

@@ -48,6 +48,7 @@ def text(path: Path) -> None:
     path.write_text("no table at all\n")
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("damage", [truncated, noisy, emptied, text])
 @pytest.mark.parametrize("name", ["schedule.parquet", "manifest.json"])
 @pytest.mark.parametrize("verb", ["replay", "explain"])
@@ -60,6 +61,7 @@ def test_a_damaged_run_folder(
     assert "Error(" not in message, "a repr of Python's"
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("value", [None, float("nan"), "x", [], {"a": 1}, -1, 10**400])
 @pytest.mark.parametrize("key", ["nodes", "name", "mix", "sha256"])
 def test_a_manifest_with_something_else_in_it(shunter: Command, folder: Path, key: str, value: object) -> None:
@@ -74,6 +76,7 @@ def test_a_manifest_with_something_else_in_it(shunter: Command, folder: Path, ke
         assert answer.code != 2 or answer.error()
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "change",
     [

@@ -42,6 +42,7 @@ FAMILIES = [
 ]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(("log", "format_name", "machine"), FAMILIES)
 def test_simulate(shunter: Command, tmp_path: Path, log: str, format_name: str, machine: str | None) -> None:
     path = trace(log)

@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from shunter.studies.study import run_study
 from shunter.studies.study_file import read_study
 from tests.cli.conftest import Command
@@ -26,6 +28,7 @@ def weights(out: Path) -> dict[str, bytes]:
     return found
 
 
+@pytest.mark.slow
 def test_a_study_that_is_killed_goes_on_and_does_nothing_twice(shunter: Command, tmp_path: Path) -> None:
     file, out = write_study(tmp_path), tmp_path / "out"
     command = [sys.executable, "-m", "shunter", "study", str(file), "--out", str(out)]

@@ -90,6 +90,7 @@ def test_a_file_is_overwritten_only_by_force(shunter: Command, history: Path, tm
     assert f"--save would overwrite the estimate {prior} {prior}" in shunter(*overwriting).error()
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 def test_plot(shunter: Command, history: Path, tmp_path: Path, suffix: str) -> None:
     plot = tmp_path / f"estimates{suffix}"

@@ -115,6 +115,7 @@ def test_names_that_look_like_markup(shunter: Command, tmp_path: Path) -> None:
     assert "[/b]" in out
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 def test_plot(shunter: Command, log: Path, tmp_path: Path, suffix: str) -> None:
     plot = tmp_path / f"log{suffix}"

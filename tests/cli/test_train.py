@@ -117,6 +117,7 @@ def test_tables_for_people(shunter: Command, out: Path) -> None:
     assert f"written: {out}; its policy: {out / 'best'}" in answer.out
 
 
+@pytest.mark.slow
 def test_it_ends_with_what_to_do(shunter: Command, out: Path) -> None:
     answer = shunter(*TRAIN, "--margin-se", 1000, "--out", out)
     step = next(line for line in answer.out.split("\n") if line.startswith("What to do: "))

@@ -43,6 +43,7 @@ def test_resumed_for_longer(shunter: Command, out: Path) -> None:
     assert "has seen all of its 192 steps; to train on, give more: --steps 384" in again.err
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize(
     ("options", "words"),
     [

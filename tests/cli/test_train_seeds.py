@@ -33,6 +33,7 @@ def judged(result: dict[str, Any]) -> float:
     return float(result["parts"][1]["logs"][0]["rows"][0]["against"]["chosen"]["ratio"])
 
 
+@pytest.mark.slow
 def test_each_seed_is_the_run_that_it_is_alone(shunter: Command, tmp_path: Path) -> None:
     report = shunter(*TRAIN, "--seeds", "0,3", "--threads", 2, "--out", tmp_path / "both", "--json").json()
     ratios = []
@@ -55,6 +56,7 @@ def test_each_seed_is_the_run_that_it_is_alone(shunter: Command, tmp_path: Path)
     assert shunter("simulate", "generate:lublin?jobs=50&cores=64", "--policy", policy, "--json").json()["jobs"] == 50
 
 
+@pytest.mark.slow
 def test_the_table_tells_of_failures_and_what_is_done_is_not_done_again(shunter: Command, tmp_path: Path) -> None:
     out = tmp_path / "runs"
     answer = shunter(*TRAIN, "--seeds", 2, "--threads", 2, "--out", out)

@@ -100,6 +100,7 @@ def shunter(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
     return printed.out
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("name", EXPECTED["commands"])
 def test_commands_say_the_same(
     name: str, fixtures: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

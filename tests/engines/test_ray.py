@@ -111,6 +111,7 @@ def test_what_is_shared_is_sent_once(engine: RayEngine) -> None:
     assert engine.share([1, 2, 3]).key != shared.key
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_chunks")
 def test_a_comparison_is_the_same_to_the_last_digit(engine: RayEngine, tmp_path: Path) -> None:
     own = tmp_path / "mine.py"
@@ -128,6 +129,7 @@ def test_a_comparison_is_the_same_to_the_last_digit(engine: RayEngine, tmp_path:
     assert told == sorted(told)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_chunks")
 def test_a_tuning_is_the_same_to_the_last_digit(engine: RayEngine, tmp_path: Path) -> None:
     terms: dict[str, Any] = {"windows": 4, "length": 48, "warmup": 8, "generations": 2, "population": 4}
@@ -167,6 +169,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {str(one.relative_to(folder)): one.read_bytes() for one in folder.rglob("policy.safetensors")}
 
 
+@pytest.mark.slow
 def test_seeds_and_studies_are_the_same(engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write_study(tmp_path, STUDY.replace("seeds = 2", "seeds = 1"))
     for name, on in (("here", "local"), ("there", engine)):

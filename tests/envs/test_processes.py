@@ -81,6 +81,7 @@ def run(tmp_path: object, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, file, *words], capture_output=True, text=True, timeout=120, check=False)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 @pytest.mark.parametrize("id", IDS)
 def test_gymnasiums_asynchronous_vector(tmp_path: object, id: str, context: str) -> None:

@@ -37,6 +37,7 @@ def small(id: str, **keywords: object) -> SingleEnv:
     return env
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("id", SMALL)
 @pytest.mark.filterwarnings("error")

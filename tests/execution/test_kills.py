@@ -13,6 +13,7 @@ from tests.execution.kills import soak
 KILLS = 50
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(280)
 def test_every_acknowledged_job_runs_once_though_daemon_and_clients_are_killed(box: Box, tmp_path: Path) -> None:
     lines = tmp_path / "lines.txt"

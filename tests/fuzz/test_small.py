@@ -45,6 +45,7 @@ def test_damaged_files_of_every_kind(every: list[Target]) -> None:
     assert 0 < taken < ROUNDS * len(every)
 
 
+@pytest.mark.slow
 def test_states_that_pass_their_checksum_but_contradict_themselves(every: list[Target]) -> None:
     """Each is refused when it is restored, or runs on; none panics later."""
     outcomes = set()

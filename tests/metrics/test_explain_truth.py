@@ -68,6 +68,7 @@ def truths(kind: str, settings: dict[str, Any], seeds: range, jobs: int = 4) -> 
     return found
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("kind", CLUSTERS)
 @pytest.mark.parametrize("dispatch", ["strict", "easy", "greedy", "conservative"])
 def test_first_come_first_served(kind: str, dispatch: str) -> None:
@@ -77,6 +78,7 @@ def test_first_come_first_served(kind: str, dispatch: str) -> None:
     assert all(found)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("policy", ["sjf", "saf", "wfp3"])
 @pytest.mark.parametrize("dispatch", ["strict", "easy", "greedy"])
 def test_other_orders_nearly_always(policy: str, dispatch: str) -> None:
@@ -89,6 +91,7 @@ def test_other_orders_nearly_always(policy: str, dispatch: str) -> None:
     assert np.mean(found) >= 0.9
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("kind", CLUSTERS)
 @pytest.mark.parametrize(
     "settings",

@@ -48,6 +48,7 @@ def _chance_of(counts: NDArray[np.int64], probabilities: NDArray[np.float64]) ->
     return float(torch.special.gammaincc(torch.tensor((len(seen) - 1) / 2), torch.tensor(distance / 2)))
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(("kind", "source"), KINDS)
 def test_draws_are_as_frequent_as_they_are_probable(kind: str, source: str) -> None:
     seen = played(source).of_choices()

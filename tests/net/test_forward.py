@@ -98,6 +98,7 @@ def test_networks_agree_on_the_recent_past_and_on_running_jobs(kind: str, histor
     assert seen.layout.split(seen.observations)["cluster"][:, 16:].any() == bool(history)
 
 
+@pytest.mark.every(7)
 @pytest.mark.parametrize("instructions", INSTRUCTIONS)
 @pytest.mark.parametrize(
     ("kind", "source"),
@@ -111,6 +112,7 @@ def test_the_usual_networks_agree_on_ten_thousand_observations(kind: str, source
     _agree(pair, seen)
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("instructions", INSTRUCTIONS)
 @pytest.mark.parametrize(("kind", "more", "sources"), _cases())
 def test_unusual_networks_agree(kind: str, more: dict[str, Any], sources: list[str], instructions: str) -> None:

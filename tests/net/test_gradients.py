@@ -108,6 +108,7 @@ def _native_loss(loss: dict[str, Any]) -> dict[str, float]:
     return loss | {"value_clip": -1.0 if loss["value_clip"] is None else loss["value_clip"]}
 
 
+@pytest.mark.every(12)
 @pytest.mark.parametrize("instructions", INSTRUCTIONS)
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 @pytest.mark.parametrize(("kind", "source", "more"), NETWORKS, ids=IDS)

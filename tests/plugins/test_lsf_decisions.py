@@ -92,6 +92,7 @@ def first_times(blocks: Sequence[int]) -> list[int]:
     return list(dict.fromkeys(blocks))
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_blocks_are_tried_in_the_order_of_a_classic(built: Built, tmp_path: Path, policy: str) -> None:
     for seed in range(3):

@@ -250,6 +250,7 @@ def test_a_probe_closes_the_breaker_or_opens_it_again(built: Built, tmp_path: Pa
     assert counted(tmp_path / "status")["breaker_open"] == 0
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("case", ["sjf", "learned", "worst-fit", "learned-hosts"])
 def test_200_cycles_are_clean_under_valgrind(built: Built, tmp_path: Path, case: str) -> None:
     settings: dict[str, object] = {"policy": "sjf"}

@@ -73,6 +73,7 @@ def test_everything_at_once(scene: Scene, config: Config) -> None:
     check_equal(scene, config)
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("dispatch", RESERVING)
 @pytest.mark.parametrize("seed", range(3))
 def test_crowds(dispatch: str, seed: int) -> None:

@@ -156,6 +156,7 @@ def test_there_is_much_to_decide(dispatch: str) -> None:
     assert sum(check_decisions(random, dispatch) for _ in range(15)) > 15
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @given(seed=SEEDS)
 @examples(40)
@@ -192,6 +193,7 @@ def test_nodes_are_as_a_snapshot_tells(seed: int) -> None:
         simulation.dispatch()
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @given(seed=SEEDS)
 @examples(40)

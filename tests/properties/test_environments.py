@@ -39,6 +39,7 @@ def test_actions_that_the_mask_forbids(play: Play, seed: int) -> None:
     play_both(play, Random(seed), carelessness=0.3)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("mode", MODES)
 def test_crowds(mode: str) -> None:
     random = Random(mode)
@@ -46,6 +47,7 @@ def test_crowds(mode: str) -> None:
         play_both(crowd_play(random, mode), random, carelessness=0.1)
 
 
+@pytest.mark.slow
 def test_those_whose_turn_is_over_in_crowds() -> None:
     """Jobs that were held back when one behind them was chosen stay so, though they may not fit any more."""
     random = Random("turns")
@@ -55,6 +57,7 @@ def test_those_whose_turn_is_over_in_crowds() -> None:
         play_both(replace(play, config=config), random)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("lookahead", LOOKAHEADS)
 def test_lookahead_in_crowds(lookahead: str) -> None:
     random = Random(lookahead)
@@ -76,6 +79,7 @@ def test_nodes_that_fail(mode: str, data: st.DataObject, seed: int) -> None:
     play_both(with_failures(data.draw(random_plays(modes=[mode])), random), random, carelessness=0.1)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("mode", MODES)
 def test_nodes_that_fail_in_crowds(mode: str) -> None:
     random = Random(f"failures {mode}")
@@ -89,6 +93,7 @@ def test_hosts_that_fail(play: Play, seed: int) -> None:
     play_both(with_failures(play, Random(seed)), Random(seed), carelessness=0.1)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("mode", MODES)
 def test_the_recent_past(mode: str) -> None:
     random = Random(f"past {mode}")
@@ -97,6 +102,7 @@ def test_the_recent_past(mode: str) -> None:
         play_both(with_failures(play, random) if random.random() < 0.3 else play, random)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("mode", ["reserve", "feasible"])
 def test_stopping_those_who_run(mode: str) -> None:
     random = Random(f"stops {mode}")

@@ -154,6 +154,7 @@ def plain_config(config: Config) -> Config:
     return replace(config, policy="sjf" if config.policy == "first-available" else config.policy)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("mode", MODES)
 def test_words(mode: str) -> None:
     random = Random(f"words {mode}")

@@ -57,6 +57,7 @@ def random_time(scene: Scene, config: Config, random: Random) -> int:
     return random.choice([*(job.submit_ms for job in scene.jobs), *ends])
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("arrivals", ["logged", "nobody"])
 @pytest.mark.parametrize("dispatch", RULES)
 def test_what_is_known_for_sure_is_the_reference(dispatch: str, arrivals: str) -> None:

@@ -75,6 +75,7 @@ def how_often_the_future_matters(
     return found
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @pytest.mark.parametrize("estimate", ["requested", *LEARNED_ESTIMATES])
 def test_the_future_does_not_matter(estimate: str, dispatch: str) -> None:

@@ -51,6 +51,7 @@ def with_a_past(random: Random) -> tuple[Scene, tuple[RefJob, ...]]:
     return replace(scene, jobs=jobs), in_the_past(past, jobs[0].submit_ms, random.choice([0, 20_000]), waits_ms)
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_what_is_known_before_a_window(policy: str) -> None:
     random = Random(f"before {policy}")
@@ -73,6 +74,7 @@ def of_many_shapes(random: Random) -> Scene:
     return Scene(nodes, tuple(sorted(jobs, key=lambda job: job.submit_ms)))
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_many_shapes_wait_at_once(policy: str) -> None:
     random = Random(f"many shapes {policy}")

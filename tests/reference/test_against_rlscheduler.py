@@ -80,6 +80,7 @@ def mean_slowdown(jobs: Sequence[RefJob], starts_s: list[int], order: list[int])
     return total / len(jobs)
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("record", records(), ids=name)
 def test_start_times_and_slowdown_are_those_of_rlscheduler(record: dict[str, Any]) -> None:
     jobs = lublin_jobs()[record["start"] : record["start"] + record["length"]]

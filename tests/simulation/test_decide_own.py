@@ -71,6 +71,7 @@ def other_tables(scene: Scene, simulation: Simulation, random: Random) -> tuple[
     return workload_of(other.jobs), cluster_of(other.nodes)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @pytest.mark.parametrize("moves", [False, True])
 @given(seed=SEEDS)
@@ -91,6 +92,7 @@ def test_a_policy_in_python(dispatch: str, moves: bool, seed: int) -> None:
         simulation.dispatch(order)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @given(seed=SEEDS)
 @examples(25)

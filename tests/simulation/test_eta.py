@@ -39,6 +39,7 @@ def loaded(state: State, scheduler: Scheduler) -> Simulation:
     return simulation
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize(
     ("policy", "more"),
     [("fcfs", {}), ("sjf", {"estimate": "posterior"}), ("fair-share", {}), ("multifactor", {}), ("priority", {})],

@@ -82,6 +82,7 @@ def test_windows_do_not_depend_on_threads(hosts: str, workload: Workload) -> Non
         assert np.array_equal(alone.job_states().start_ms, results[0].start_ms[place])
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("dispatch", ["strict", "easy", "conservative", "2"])
 def test_a_decision_is_what_the_simulation_does(hosts: str, workload: Workload, dispatch: str) -> None:
     scheduler = placed_by(hosts, dispatch=dispatch)

@@ -57,6 +57,7 @@ POOL = Cluster.pool(64)
 NODES = Cluster.from_nodes(tuple(Node(f"n{number}", 8, 16_000) for number in range(9)), name="nodes")
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("cluster", [POOL, NODES], ids=["pool", "nodes"])
 @pytest.mark.parametrize("max_wait_s", [None, 3000.0])
 @pytest.mark.parametrize("dispatch", ["greedy", "easy"])
@@ -72,6 +73,7 @@ def test_the_index_decides_as_the_list_does(
     np.testing.assert_array_equal(indexed.placement_nodes, listed.placement_nodes)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("dispatch", ["greedy", "easy", "committed-backfill"])
 def test_the_index_decides_as_the_reference_does(dispatch: str) -> None:
     random = Random(5)

@@ -101,6 +101,7 @@ def test_a_moving_order_equals_the_reference(score: Score, scene: Scene, config:
     check_against_reference(scene, config, score, moves=True)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 def test_a_moving_order_equals_the_reference_in_crowds(dispatch: str) -> None:
     random = Random(dispatch)

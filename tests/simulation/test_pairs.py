@@ -22,6 +22,7 @@ RULES = [("sjf", "price"), ("sjf", "eft"), ("wfp3", "eft"), ("pairs?accept=0.3&a
 """Policies, with the types that their jobs take."""
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize(("policy", "pairs"), RULES)
 @examples(15)
 @given(scene=gpu_scenes(), config=gpu_configs(dispatches=["greedy", "easy"]), count=st.integers(0, 10))

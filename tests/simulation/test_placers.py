@@ -77,6 +77,7 @@ def check_first_fit(scene: Drawn, config: Config) -> None:
         np.testing.assert_array_equal(getattr(python.stops(), name), column)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("dispatch", RULES)
 @examples(20)
 @given(scene=gpu_scenes(), config=gpu_configs())
@@ -101,6 +102,7 @@ def test_beside_a_policy_of_ones_own(policy: Policy, dispatch: str) -> None:
     assert own.settings.placement == "python-first-fit"
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("placement", ["milp", "milp-full?gamma=1"])
 @pytest.mark.parametrize("dispatch", RULES)
 def test_by_a_solver_under_every_rule(placement: str, dispatch: str) -> None:
@@ -241,6 +243,7 @@ def test_an_interruption_is_no_mistake() -> None:
         simulate(gpu_log(), CLUSTER, placement=Answers(KeyboardInterrupt()))
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("placement", ["milp", "my.py:LastFit"])
 @pytest.mark.parametrize("policy", ["fcfs", "srtf"])
 def test_windows_on_several_threads(

@@ -72,6 +72,7 @@ def test_equals_the_reference(keep_progress: bool, scene: Scene, config: Config,
     check_preempted(scene, config, Random(seed))
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 def test_equals_the_reference_in_crowds(dispatch: str) -> None:
     random = Random(dispatch)

@@ -51,6 +51,7 @@ def test_the_policys_own_order_as_a_list(scene: Scene, config: Config) -> None:
     check_list_equals_index(scene, config)
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("dispatch", BY_LIST)
 def test_the_policys_own_order_as_a_list_in_crowds(dispatch: str) -> None:
     random = Random(dispatch)
@@ -70,6 +71,7 @@ def check_list_equals_index(scene: Scene, config: Config) -> None:
     assert observe(listed) == observe(indexed)
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("dispatch", BY_LIST)
 def test_both_ways_to_decide_can_be_mixed(dispatch: str) -> None:
     random = Random(dispatch)

@@ -71,6 +71,7 @@ def test_no_record_is_left_out() -> None:
     assert sum(record["policy"] in POLICIES for record in FIGURES) == 40
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("record", FIGURES, ids=name)
 def test_figures(record: dict[str, Any]) -> None:
     schedule = run(record)

@@ -107,6 +107,7 @@ def _read(path: Path, content: bytes, format_name: str | None) -> Workload | str
     return workload
 
 
+@pytest.mark.every(12)
 @pytest.mark.parametrize("mutation", MUTATIONS)
 @pytest.mark.parametrize("layout", SAMPLES)
 def test_damaged_files(tmp_path: Path, layout: str, mutation: str) -> None:
@@ -118,6 +119,7 @@ def test_damaged_files(tmp_path: Path, layout: str, mutation: str) -> None:
         _read(tmp_path / "log.bin", damaged, format_name if round_ % 2 else None)
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("format_name", FORMATS)
 def test_random_bytes(tmp_path: Path, format_name: str) -> None:
     draw = random.Random(format_name)
@@ -190,6 +192,7 @@ def _check_not_silent(before: Workload, after: Workload | str, damaged: bytes) -
     assert len(after) == len(before), damaged.decode(errors="replace")
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("layout", TEXTS)
 def test_a_word_in_a_cell_never_changes_a_number_silently(tmp_path: Path, layout: str) -> None:
     format_name, content = SAMPLES[layout]
@@ -201,6 +204,7 @@ def test_a_word_in_a_cell_never_changes_a_number_silently(tmp_path: Path, layout
         _check_not_silent(before, _read(tmp_path / "log.txt", damaged, format_name), damaged)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("layout", JSONS)
 def test_a_word_in_json_never_changes_a_number_silently(tmp_path: Path, layout: str) -> None:
     format_name, content = SAMPLES[layout]

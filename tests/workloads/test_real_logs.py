@@ -34,6 +34,7 @@ def plain_rows(path: Path) -> list[list[float]]:
         return [list(map(float, text.split()[:18])) for text in file if text.strip() and text.strip()[0] != ";"]
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("name", LOGS)
 def test_counts_and_sums_agree_with_a_plain_reading(name: str) -> None:
     path = trace(f"swf/{name}")

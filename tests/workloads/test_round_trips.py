@@ -50,6 +50,7 @@ def test_every_layout(tmp_path: Path, layout: str) -> None:
     _check_swf(read_workload(path), tmp_path)
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("name", sorted({log for log, _, _ in FAMILIES}))
 def test_a_real_log_of_every_family(tmp_path: Path, name: str) -> None:
     _check_tables(read_workload(trace(name)), tmp_path)

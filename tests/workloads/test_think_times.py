@@ -100,6 +100,7 @@ def drawn(seed: int, jobs: int) -> Workload:
     )
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("policy", ["fcfs", "sjf", "f2", "wfp3", "fair-share"])
 @pytest.mark.parametrize("dispatch", ["strict", "greedy", "easy", "conservative"])
 @examples(8)

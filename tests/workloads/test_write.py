@@ -79,6 +79,7 @@ def test_five_jobs() -> None:
     assert lost == []
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("name", LOGS)
 def test_real_logs_come_back_the_same(tmp_path: Path, name: str) -> None:
     workload = read_workload(trace(f"swf/{name}"))

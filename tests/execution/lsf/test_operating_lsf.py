@@ -301,6 +301,7 @@ def test_a_crash_between_the_journal_and_the_change_leaves_nothing(lsf: Emulated
     assert beside.make()._journal.all == []
 
 
+@pytest.mark.slow
 def test_it_is_found_out_what_the_policy_would_have_done_and_whether_start_times_hold(
     lsf: EmulatedLsf, beside: Beside
 ) -> None:

@@ -28,6 +28,7 @@ def _recovers(beside: Beside, operation: Operation) -> bool:
     return bool(beside.status()["up"])
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
@@ -86,6 +87,7 @@ def test_a_slow_lsf_is_asked_less_often(lsf: EmulatedLsf, beside: Beside) -> Non
     assert beside.status()["period_seconds"] == 3.0
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize(
     ("program", "nonsense"),
     [
