@@ -71,6 +71,7 @@ def texts_of_the_code() -> str:
     return "\n".join(found)
 
 
+@pytest.mark.slow
 def test_the_messages_that_the_page_on_trouble_quotes_are_those_of_the_code() -> None:
     texts = texts_of_the_code()
     rows = re.findall(r"^\| (.+?) \|", PAGES["troubleshooting.md"], flags=re.M)

@@ -98,6 +98,7 @@ def house(tmp_path: Path) -> House:
     return House(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_policy_of_the_core_is_an_entry_in_the_catalog(house: House) -> None:
     # The new name shares a formula that the core has; a formula of its own is an arm in the core's scores.rs.
     house.add_line(

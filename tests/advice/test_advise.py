@@ -213,6 +213,7 @@ def test_too_short_a_log_is_said_to_be() -> None:
     assert "comparison" not in advice.stages
 
 
+@pytest.mark.slow
 def test_a_simulation_that_does_not_explain_the_log_stops_it(tmp_path: Path) -> None:
     log = written(tmp_path, columns={"logged_wait_s": pl.col("run_s").shuffle(seed=1) * 40 + 5000})
     advice = advised(log)
@@ -235,6 +236,7 @@ def test_what_was_reached_before_and_is_not_now_is_gone() -> None:
     assert not Path("advice/later.json").exists()
 
 
+@pytest.mark.slow
 def test_run_times_that_are_known_are_said_to_be() -> None:
     for spec in (CROWDED.replace("factor", "none"), CROWDED.replace("factor", "accurate")):
         advice = advised(spec, out=Path(spec[-8:]))
@@ -261,6 +263,7 @@ def test_users_stand_in_for_requests(tmp_path: Path) -> None:
     assert advice.stages["cluster"]["reserve_by"] == ["--reserve-by", "estimate"]
 
 
+@pytest.mark.slow
 def test_a_single_limit_is_used_and_several_are_chosen_from() -> None:
     single = advised(limits_s=(86_400.0,)).stages
     limits = {each["kind"]: each["max_wait_s"] for each in single["choice"]["candidates"]}
@@ -272,6 +275,7 @@ def test_a_single_limit_is_used_and_several_are_chosen_from() -> None:
     assert len(several["later"]["limits"]) == 2
 
 
+@pytest.mark.slow
 def test_the_policy_of_today_may_be_the_best_already() -> None:
     best = advised().stages["comparison"]["best"][0]["label"]
     advice = advised(site=best, out=Path("again"))
@@ -293,6 +297,7 @@ def test_the_machine_may_be_inferred(tmp_path: Path) -> None:
     assert "--nodes nodes.txt" in quiet.conclusion["next"][0]["commands"][0]
 
 
+@pytest.mark.slow
 def test_the_sites_own_files_tell_the_machine_and_the_order(tmp_path: Path) -> None:
     conf = tmp_path / "slurm.conf"
     conf.write_text(
@@ -306,6 +311,7 @@ def test_the_sites_own_files_tell_the_machine_and_the_order(tmp_path: Path) -> N
     assert Path("advice/site-policy.toml").is_file()
 
 
+@pytest.mark.slow
 def test_a_network_is_trained_where_there_is_time() -> None:
     advice = advised(effort=TRAINED)
     training = advice.stages["training"]
@@ -314,6 +320,7 @@ def test_a_network_is_trained_where_there_is_time() -> None:
     assert Path("advice/learned/best/policy.json").is_file()
 
 
+@pytest.mark.slow
 def test_policies_that_stop_jobs_are_tried_only_if_allowed() -> None:
     plain = {row["policy"] for row in advised().stages["comparison"]["combinations"]}
     allowed = advised(allow_preemption=True).stages["comparison"]["combinations"]

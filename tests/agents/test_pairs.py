@@ -122,6 +122,7 @@ def test_the_core_scores_pairs_as_pytorch_does(tmp_path: Path, kind: str) -> Non
     env.close()
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("algorithm", ["ppo", "reinforce", "d3qn", "sac"])
 def test_every_algorithm_trains(tmp_path: Path, algorithm: str) -> None:
     sections = SMALL | {

@@ -36,6 +36,7 @@ def test_a_run_is_simulated_explained_and_replayed(checkpoint: str, tmp_path: Pa
     assert "same schedule" in shunter("replay", run)
 
 
+@pytest.mark.slow
 def test_policies_are_compared_judged_and_asked_about_changes(checkpoint: str) -> None:
     few = ("--windows", "3", "--length", "60")
     assert json.loads(shunter("compare", LOG, "--policy", "fcfs", "--policy", checkpoint, *few, "--json"))

@@ -23,6 +23,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_it_ends_with_what_to_do_and_the_page(shunter: Command) -> None:
     answer = shunter("advise", CROWDED, "--quick")
     assert (answer.code, answer.err) == (0, "")

@@ -151,6 +151,7 @@ def named(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize(
     "words",
     [

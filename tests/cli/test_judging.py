@@ -41,6 +41,7 @@ def trained(shunter: Command, run: Path) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.slow
 def test_train_and_evaluate_print_the_same_figures(shunter: Command, run: Path, trained: dict[str, Any]) -> None:
     """With no option that says in which windows: the same ones, of the same length."""
     evaluated = shunter("evaluate", run, "--workload", LOG, "--json").json()

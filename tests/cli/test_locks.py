@@ -75,6 +75,7 @@ def test_a_run_is_not_written_beside_another(shunter: Command, tmp_path: Path, w
     assert LOCK not in {path.name for path in out.iterdir()}
 
 
+@pytest.mark.slow
 def test_a_second_training_does_not_touch_the_first_ones_folder(shunter: Command, tmp_path: Path) -> None:
     run = tmp_path / "run"
     command = [sys.executable, "-m", "shunter", *TRAIN, "-o", str(run)]

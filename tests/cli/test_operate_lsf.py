@@ -32,6 +32,7 @@ def operate(tmp_path: Path, lsf: EmulatedLsf, shunter: Command) -> Command:
     return run  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 def test_observing_nudging_undoing_and_replaying(
     operate: Command, lsf: EmulatedLsf, tmp_path: Path, shunter: Command
 ) -> None:

@@ -96,6 +96,7 @@ def test_standard_output_on_a_full_disk(log: Path) -> None:
     assert done.stderr.splitlines() == ["error: standard output: No space left on device"]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_standard_output_that_lacks_characters(log: Path, encoding: str) -> None:
     named = log.rename(log.with_name("log-\N{GREEK SMALL LETTER MU}.swf"))
@@ -110,6 +111,7 @@ def test_standard_output_that_lacks_characters(log: Path, encoding: str) -> None
     assert failed.stderr.startswith(b"error: ")
 
 
+@pytest.mark.every(4)
 @pytest.mark.skipif(os.name != "posix", reason="closing a stream takes a POSIX shell")
 @pytest.mark.parametrize("options", ["", "--json"])
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])

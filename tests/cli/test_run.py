@@ -123,6 +123,7 @@ def test_an_interruption_ends_all_jobs_and_writes_what_ran(tmp_path: Path) -> No
     assert [(row["state"], row["start_s"]) for row in others] == [("cancelled", None)] * 2
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_ends_its_jobs_and_keeps_its_model(tmp_path: Path) -> None:
     interrupted(tmp_path, "--train", "3", "--out", "model")
     rows = rows_in(tmp_path / "model")

@@ -54,6 +54,7 @@ def test_a_study_that_is_killed_goes_on_and_does_nothing_twice(shunter: Command,
     assert weights(tmp_path / "alone") == weights(out)
 
 
+@pytest.mark.slow
 def test_tables_failures_and_a_figure(shunter: Command, tmp_path: Path) -> None:
     text = STUDY.replace("seeds = 2", "seeds = 1") + VARIANTS.split("[variants.fast]")[0] + BAD
     file, out = write_study(tmp_path, text), tmp_path / "out"

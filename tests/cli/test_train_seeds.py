@@ -97,6 +97,7 @@ def test_mistakes_are_told_before_anything_is_trained(shunter: Command, tmp_path
     assert "holds the run of one seed" in shunter(*TRAIN, "--seeds", 2, "--out", out / "seed-1").error()
 
 
+@pytest.mark.slow
 def test_one_seed_after_a_comma_is_that_seed(shunter: Command, tmp_path: Path) -> None:
     report = shunter(*TRAIN, "--seeds", "7,", "--out", tmp_path / "runs", "--json").json()
     assert [row["seed"] for row in report["seeds"]] == [7]

@@ -270,6 +270,7 @@ def test_a_place_that_cannot_be_is_refused_at_once(monkeypatch: pytest.MonkeyPat
         check_on("ray")
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_ray_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=_greet, args=(server,), daemon=True).start()

@@ -37,6 +37,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("name", [field.name for field in fields(StepArrays)])
 @pytest.mark.parametrize(
     ("change", "message"),

@@ -128,6 +128,7 @@ def test_a_submission_that_is_repeated_happens_once(box: Box) -> None:
     assert box.ask("status")["counts"]["done"] == 1
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize(
     ("line", "expected"),
     [

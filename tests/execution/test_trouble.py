@@ -197,6 +197,7 @@ def test_a_restart_of_the_machine_is_noticed(tmp_path: Path) -> None:
         box.stop()
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("left", [b"", b"\0" * 100, b"1 2 x\nstart_ms \n"])
 def test_a_record_that_a_power_failure_has_emptied_is_none(tmp_path: Path, left: bytes) -> None:
     """The records of short jobs need not be on the disk when their supervisors end."""

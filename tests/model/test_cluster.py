@@ -154,6 +154,7 @@ def test_unknown_words_get_a_suggestion(spec: str, message: str) -> None:
     assert message in str(caught.value)
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -146,6 +146,7 @@ def test_blocks_are_tried_as_a_learned_policy_decides(built: Built, tmp_path: Pa
     assert chosen > 8
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("placement", ["best-fit", "worst-fit", "spread", "pack"])
 def test_hosts_are_preferred_as_a_placement_does(built: Built, tmp_path: Path, placement: str) -> None:
     expect_preferred_host(built, tmp_path, placement, configure().settings_of("fcfs", placement))

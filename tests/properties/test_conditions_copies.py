@@ -163,6 +163,7 @@ def play_conditional(play: Play, seed: int) -> None:
     play_both(play, Random(seed))
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("mode", MODES)
 @examples(25)
 @given(data=st.data(), seed=st.integers(0, 2**32))

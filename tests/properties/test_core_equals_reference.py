@@ -24,6 +24,7 @@ def check_equal(scene: Scene, config: Config) -> None:
     assert run_core(scene.jobs, scene.nodes, config) == run_reference(scene.jobs, scene.nodes, config)
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("placement", PLACEMENTS)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @examples(12)
@@ -32,6 +33,7 @@ def test_dispatch_and_placement(dispatch: str, placement: str, scene: Scene, see
     check_equal(scene, Config(dispatch=dispatch, placement=placement, seed=seed))
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("policy", POLICIES)
 @examples(20)
 @given(scene=random_scenes(), config=random_configs())

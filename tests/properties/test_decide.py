@@ -129,6 +129,7 @@ def with_another_future(scene: Scene, snapshot: Snapshot, random: Random) -> Sce
     return replace(scene, jobs=tuple(jobs))
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @given(seed=SEEDS)
 @examples(40)
@@ -150,6 +151,7 @@ def check_decisions(random: Random, dispatch: str) -> int:
     return tried
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 def test_there_is_much_to_decide(dispatch: str) -> None:
     random = Random(f"done {dispatch}")

@@ -124,6 +124,7 @@ def check_same(one: Decision, other: Decision) -> None:
         assert first.mask.tobytes() == second.mask.tobytes()
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("mode", MODES)
 @given(seed=SEEDS)
 @examples(60)

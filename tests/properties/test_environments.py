@@ -26,6 +26,7 @@ from tests.support import examples
 SEEDS = st.integers(0, 2**32)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("mode", MODES)
 @examples(20)
 @given(data=st.data(), seed=SEEDS)
@@ -71,6 +72,7 @@ def test_hosts(play: Play, seed: int) -> None:
     play_both(play, Random(seed), carelessness=0.1)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("mode", MODES)
 @examples(20)
 @given(data=st.data(), seed=SEEDS)

@@ -122,6 +122,7 @@ def differs(random: Random, asked: Foresight, policies: list[str]) -> bool:
     return bool((foresee(simulation, waiting, asked) != foresee(other, waiting, asked)).any())
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("run_times", ["drawn", "requested"])
 def test_the_future_does_not_matter(run_times: str) -> None:
     random = Random(run_times)

@@ -55,6 +55,7 @@ def test_the_reference_loses_nothing(data: st.DataObject, scene: Scene, config: 
     check_reference(scene, data.draw(failing(scene, config)))
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("placement", PLACEMENTS)
 @examples(14)
 @given(scene=gpu_scenes(), config=gpu_configs())

@@ -69,6 +69,7 @@ def in_the_past(scene: Scene, begin_ms: int, gap_ms: int, waits_ms: list[int | N
     )
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @pytest.mark.parametrize("estimate", ["noisy", *LEARNED_ESTIMATES])
 def test_estimate_and_dispatch_in_crowds(estimate: str, dispatch: str) -> None:
@@ -108,6 +109,7 @@ def test_a_prior_from_a_file(tmp_path_factory: pytest.TempPathFactory, scene: Sc
     check_equal(scene, replace(config, estimate=str(path)))
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @pytest.mark.parametrize("estimate", LEARNED_ESTIMATES)
 def test_jobs_that_end_at_once(estimate: str, dispatch: str) -> None:
@@ -118,6 +120,7 @@ def test_jobs_that_end_at_once(estimate: str, dispatch: str) -> None:
         check_equal(of_one_user(crowd(random)), config)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("estimate", ESTIMATES)
 @examples(60)
 @given(

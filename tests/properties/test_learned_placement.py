@@ -41,6 +41,7 @@ def test_dispatch_on_gpus(hosts: str, dispatch: str, scene: Scene, config: Confi
     test_gpu_clusters.check_equal(scene, replace(config, dispatch=dispatch, placement=hosts))
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("dispatch", ["easy", "conservative", "3"])
 def test_crowds(hosts: str, dispatch: str) -> None:
     random = Random(dispatch)

@@ -54,6 +54,7 @@ def check_equal(scene: Scene, config: Config) -> None:
     assert run_core(scene.jobs, scene.nodes, config) == run_reference(scene.jobs, scene.nodes, config)
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @pytest.mark.parametrize("policy", [*MOVING, *GATED])
 def test_policy_and_dispatch_in_crowds(policy: str, dispatch: str) -> None:

@@ -82,11 +82,13 @@ def test_the_future_does_not_matter(estimate: str, dispatch: str) -> None:
     assert how_often_the_future_matters(estimate, dispatch, tries=40) == 0
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("policy", STOPPING)
 def test_who_stops_jobs_sees_no_future(policy: str) -> None:
     assert how_often_the_future_matters("history", "greedy", 40, [policy]) == 0
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @pytest.mark.parametrize("estimate", ["perfect", "noisy"])
 def test_the_future_matters_to_those_who_see_it(estimate: str, dispatch: str) -> None:

@@ -44,6 +44,7 @@ def test_prices(dispatch: str, scene: Scene, config: Config, prices: list[float]
     check_equal(scene, typed(scene, priced))
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("policy", PREEMPTIVE)
 @examples(12)
 @given(scene=gpu_scenes(), config=preemptive_configs(), prices=PRICES)
@@ -86,6 +87,7 @@ def test_earliest_finish_where_nodes_fail(dispatch: str, data: st.DataObject, sc
     check_equal(scene, data.draw(failing(scene, typed(scene, config))))
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("dispatch", ["greedy", "easy"])
 @pytest.mark.parametrize("policy", SCORES)
 @examples(30)

@@ -24,6 +24,7 @@ def check_equal(scene: Scene, config: Config) -> None:
     assert run_core(scene.jobs, scene.nodes, config) == run_reference(scene.jobs, scene.nodes, config)
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @examples(20)
@@ -33,6 +34,7 @@ def test_dispatch(dispatch: str, sort: str, data: st.DataObject, config: Config)
     check_equal(scene, Config(dispatch=dispatch, placement=config.placement, seed=config.seed))
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("policy", [*STANDING, *MOVING, *GATED])
 @examples(10)
 @given(scene=ruled_scenes(["all"]), config=random_configs(dispatches=DISPATCHES))

@@ -19,6 +19,7 @@ from tests.reference.model import Config
 from tests.support import examples
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("placement", PLACEMENTS)
 @examples(16)
 @given(scene=scoped_scenes(), config=gpu_configs())
@@ -33,6 +34,7 @@ def test_partitions_and_features_under_every_rule(dispatch: str, scene: Scene, c
     check_equal(scene, replace(config, dispatch=dispatch))
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("policy", PREEMPTIVE)
 @examples(15)
 @given(scene=scoped_scenes(), config=preemptive_configs())
@@ -52,6 +54,7 @@ def test_admission(data: st.DataObject, scene: Scene, config: Config) -> None:
     check_equal(data.draw(owned(scene)), replace(config, rules=data.draw(site_rules(scene))))
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("placement", PLACEMENTS)
 @examples(10)
 @given(data=st.data(), scene=any_scenes(), config=gpu_configs())

@@ -33,6 +33,7 @@ def copies_of(scene: Scene, config: Config, original: Simulation) -> dict[str, S
     return copies
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("estimate", ["requested", *LEARNED_ESTIMATES])
 @pytest.mark.parametrize("policy", [*MOVING, "sjf"])
 def test_copies_continue_alike_from_every_instant(policy: str, estimate: str) -> None:

@@ -161,6 +161,7 @@ def check_order(policy: str, formula: Formula, scene: Scene) -> None:
     assert simulation.waiting().tolist() == expected
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("policy", [*STANDING, *MOVING])
 def test_the_order_is_that_of_the_formula(policy: str) -> None:
     for seed in range(10):

@@ -129,6 +129,7 @@ def test_random_bytes(tmp_path: Path, format_name: str) -> None:
         assert isinstance(_read(tmp_path / "log.bin", content, format_name), str)
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("format_name", FORMATS)
 @pytest.mark.parametrize("layout", SAMPLES)
 def test_a_log_of_another_format_is_no_log_of_this_one(tmp_path: Path, layout: str, format_name: str) -> None:

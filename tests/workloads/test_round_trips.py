@@ -42,6 +42,7 @@ def _check_swf(workload: Workload, folder: Path) -> None:
             assert column in lost
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize("layout", SAMPLES)
 def test_every_layout(tmp_path: Path, layout: str) -> None:
     path = tmp_path / "log.bin"

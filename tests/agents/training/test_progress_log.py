@@ -132,6 +132,7 @@ FACTORS: Final = {"losses/value_loss": 0.5, "train/critic_loss": 0.5, "losses/qf
 GROUPS: Final = ("rollout/", "time/", "train/", "charts/", "losses/")
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_algorithm_has_the_tags_of_both_others(tmp_path: Path, algorithm: str) -> None:
     learner, network = ALGORITHMS[algorithm].load(), build(NetworkOptions(), toy.LAYOUT, seed=2)

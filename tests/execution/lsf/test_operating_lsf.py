@@ -70,6 +70,7 @@ def test_nudging_makes_the_policys_order_lsfs_and_undo_restores_it(lsf: Emulated
     assert lsf.line() == [nine, one, five, three, late]
 
 
+@pytest.mark.slow
 def test_positions_are_moved_where_a_queue_has_no_aps(lsf: EmulatedLsf, beside: Beside) -> None:
     nine, one, five, three = lsf.crowd(9, 1, 5, 3, queue="plain")
     operation = beside.make()
@@ -165,6 +166,7 @@ def test_what_is_set_between_reading_and_changing_is_not_written_over(lsf: Emula
     assert all(change.applied for change in changes[1:])
 
 
+@pytest.mark.slow
 def test_jobs_go_back_to_where_they_came_though_others_come_and_go_meanwhile(lsf: EmulatedLsf, beside: Beside) -> None:
     nine, one, five, three = lsf.crowd(9, 1, 5, 3, queue="plain")
     operation = beside.make()
@@ -209,6 +211,7 @@ def test_a_way_up_that_became_one_down_is_not_gone(lsf: EmulatedLsf, beside: Bes
     assert lsf.line("plain") == [jobs[3], jobs[4]]
 
 
+@pytest.mark.slow
 def test_bounds_rates_lists_and_canaries_hold(lsf: EmulatedLsf, beside: Beside) -> None:
     jobs = lsf.crowd(9, 1, 5, 3, 7)
     few = beside.make(changes_per_minute=2)
@@ -278,6 +281,7 @@ def test_the_kill_switch_undoes_everything_and_lets_it_observe(lsf: EmulatedLsf,
     assert not any(job.admin for job in lsf.jobs())
 
 
+@pytest.mark.slow
 def test_after_a_kill_the_next_start_undoes_what_is_left(lsf: EmulatedLsf, beside: Beside) -> None:
     nine, one = lsf.crowd(9, 1)
     long, short = lsf.crowd(9, 1, queue="plain")

@@ -263,6 +263,7 @@ def test_every_program_of_the_emulation_is_read_in_both_forms(lsf: EmulatedLsf) 
         assert abs(site.jobs[0].submit_s - found[0].jobs[0].submit_s) < 60
 
 
+@pytest.mark.slow
 def test_damaged_texts_are_refused_as_a_whole(lsf: EmulatedLsf) -> None:
     lsf.submit("-n", "6")
     lsf.submit("-gpu", "num=2", "-J", "a[1-2]")

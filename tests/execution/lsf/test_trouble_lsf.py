@@ -116,6 +116,7 @@ def test_nonsense_changes_nothing_and_is_counted(lsf: EmulatedLsf, beside: Besid
     assert beside.status()["up"] == 1
 
 
+@pytest.mark.slow
 def test_an_answer_without_jobs_makes_nothing_forgotten(lsf: EmulatedLsf, beside: Beside) -> None:
     nine, one = lsf.crowd(9, 1)
     operation = beside.make()
@@ -135,6 +136,7 @@ def test_an_answer_without_jobs_makes_nothing_forgotten(lsf: EmulatedLsf, beside
     assert operation._journal.all == [], "a job that has ended is not looked after any more"
 
 
+@pytest.mark.slow
 def test_a_command_that_is_refused_is_told_and_the_rest_is_left(lsf: EmulatedLsf, beside: Beside) -> None:
     lsf.crowd(9, 8, 7, 6, 5, 4, 3)
     lsf.trouble("refuse", "bmod", text="User permission denied")
@@ -150,6 +152,7 @@ def test_a_command_that_is_refused_is_told_and_the_rest_is_left(lsf: EmulatedLsf
     assert not any(job.admin for job in lsf.jobs())
 
 
+@pytest.mark.slow
 def test_a_job_that_is_always_refused_does_not_keep_others_from_their_turn(lsf: EmulatedLsf, beside: Beside) -> None:
     jobs = lsf.crowd(9, 9, 9, 9, 9, 1, 2, 3, 4)
     refused, last = jobs[5:8], jobs[8]
@@ -226,6 +229,7 @@ def test_one_cycle_that_reads_nothing_says_so_and_nothing_else(lsf: EmulatedLsf,
     assert beside.said == ["Mode off: nothing is decided; 0 undone, 0 still changed"]
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("damage", ["head", "line"])
 def test_a_damaged_journal_is_undone_as_far_as_it_tells_and_that_is_an_error(
     lsf: EmulatedLsf, beside: Beside, damage: str
