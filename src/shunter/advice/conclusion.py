@@ -16,7 +16,7 @@ TOO_SHORT, NOT_BELIEVED, QUIET, KEEP, CHANGE = "too-short", "not-believed", "qui
 """What an advice may come to; the first three are none."""
 HOUR_S: Final = 3600.0
 MUCH: Final = 1.05
-"""So many times as long a longest wait is told as longer."""
+"""From this ratio on, a longest wait counts as longer."""
 NEARLY_NONE: Final = 0.02
 MANY: Final = 3.0
 """From here on a ratio is told as so many times, and not in percent."""
@@ -118,7 +118,7 @@ def _price(later: Object) -> str:
         return f", but the longest wait rises {change}{_times_allowed(later, after_s, before_s)}"
     if before_s > MUCH * after_s:
         return f", and the longest wait falls {change}"
-    return f"; the longest wait stays at about {brief_seconds(before_s)}"
+    return f"; the longest wait hardly changes, {change}"
 
 
 def _times_allowed(later: Object, after_s: float, before_s: float) -> str:
