@@ -32,6 +32,7 @@ from shunter import Cluster
 from shunter.agents.algorithms import PpoOptions
 from shunter.agents.native_ppo import NativePpo
 from shunter.agents.networks import NetworkOptions, build
+from shunter.agents.networks.native import fresh_network
 from shunter.agents.ppo import Ppo
 from shunter.envs import PickHostOptions, PickJobOptions, RewardOptions, pick_host_vector, pick_job_vector
 from shunter.envs.vector import NativeVectorEnv, StepArrays
@@ -117,7 +118,7 @@ def native_ppo(
 ) -> Timed:
     """Trains Shunter's PPO in the core; the first update warms up and is not timed."""
     options = options or _options(env)
-    ppo = NativePpo(env, build(network, env.layout), options, kind=network, steps=25 * steps, seed=0)
+    ppo = NativePpo(env, fresh_network(network, env.layout, seed=0), options, steps=25 * steps, seed=0)
     ppo.update()
     begun_at, began, parts = ppo.steps, time.perf_counter(), [0.0, 0.0, 0.0]
     while ppo.steps - begun_at < steps:

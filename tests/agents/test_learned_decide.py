@@ -108,7 +108,7 @@ def test_one_call_of_the_core_decides_the_same(tmp_path: Path, mode: str) -> Non
             with pytest.raises(OutOfTimeError, match="no decision within 1 microseconds"):
                 network.decide(simulation, workload(), budget_us=1)
         simulation.dispatch()
-    assert starts > 20
+    assert starts > 5
 
 
 def test_a_policy_is_read_once_until_it_changes(tmp_path: Path) -> None:

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from shunter.agents.common.normalization import NORMALIZER, ValueNormalizer
+from shunter.agents.common.normalization import ValueNormalizer
+from shunter.agents.common.tensors import network_tensors, prefixed
 from shunter.agents.learned_policy import LearnedPolicy, load_policy
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.networks.base import Network
-from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
+from shunter.agents.training.checkpoint_files import NORMALIZER, POLICY, Part, PolicyRecord, write_checkpoint
 from shunter.envs.pick_job import PickJobOptions
 from shunter.errors import InputError, ShunterError
 from tests.agents.observing import random_jobs
@@ -148,7 +149,7 @@ def test_mistakes_in_asking_for_an_action() -> None:
 def test_values_are_in_the_units_of_the_reward(tmp_path: Path) -> None:
     network, normalizer = _network(), ValueNormalizer()
     normalizer.update(torch.tensor([90.0, 110.0, 130.0]))
-    units = {f"{NORMALIZER}{name}": tensor for name, tensor in normalizer.state_dict().items()}
+    units = prefixed(NORMALIZER, normalizer.state_dict())
     write_checkpoint(tmp_path, {POLICY: Part(network_tensors(network) | units, RECORD.to_json())})
     observations, masks = random_jobs(6, LAYOUT)
     with torch.inference_mode():

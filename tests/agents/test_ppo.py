@@ -191,7 +191,7 @@ def test_what_is_no_number_stops_before_the_network_is_spoiled(what: str, messag
     ppo = _ppo()
     ppo.update()
     before = ppo.policy_tensors()
-    before = {name: tensor.clone() for name, tensor in before.items() if name.startswith("network")}
+    before = {name: tensor for name, tensor in before.items() if name.startswith("network")}
     step_into = ppo._rollout._environments.step_into
 
     def poisoned(actions: Any, arrays: Any) -> None:  # noqa: ANN401 - passed on
@@ -204,4 +204,4 @@ def test_what_is_no_number_stops_before_the_network_is_spoiled(what: str, messag
     ppo._rollout._environments.step_into = poisoned  # type: ignore[method-assign]
     with pytest.raises(DivergenceError, match=message):
         ppo.update()
-    assert all(torch.equal(ppo.policy_tensors()[name], before[name]) for name in before)
+    assert all(np.array_equal(ppo.policy_tensors()[name], before[name]) for name in before)

@@ -10,11 +10,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from shunter.agents.common.tensors import network_tensors
 from shunter.agents.networks import NETWORKS, NetworkKind, NetworkOptions, build, register_network
 from shunter.agents.networks.base import Network
 from shunter.agents.networks.hosts import Hosts
 from shunter.agents.networks.layers import LayeredNetwork, layers_of
-from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
+from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord, write_checkpoint
 from shunter.envs.layout import Layout
 from shunter.envs.pick_host import PickHostOptions
 from shunter.envs.pick_job import PickJobOptions

@@ -3,7 +3,8 @@
 The folder beside this file was written by version 0.1.0, by the commands in it. ``expected.json`` is
 what that version said of the files. Figures must be equal to the last digit; a later version may say more than was
 said, but nothing else. Only what a network computes may differ in its last digits, for PyTorch computed it then, and
-the core does now. What is learned in steps is not looked at where PyTorch adds in another order than it did then, which
+the core does now. Fresh weights were others then: of a training that began with them it is not said what was learned.
+What is learned in steps is not looked at where PyTorch adds in another order than it did then, which
 `same_arithmetic` tells.
 """
 

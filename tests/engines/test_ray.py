@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -265,8 +266,8 @@ def test_a_place_that_cannot_be_is_refused_at_once(monkeypatch: pytest.MonkeyPat
         address = f"127.0.0.1:{free.getsockname()[1]}"
     with pytest.raises(InputError, match=f"--on {address}: nobody answers there"):
         shunter.compare("no log is read", on=address)
-    monkeypatch.setattr(ray_cluster, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"Ray is not installed; run: pip install 'shunter\[ray\]'"):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match=r"--on ray needs Ray: pip install 'shunter\[ray\]'"):
         check_on("ray")
 
 

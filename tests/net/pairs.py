@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,8 @@ from torch import Tensor
 
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.networks.base import Network
+from shunter.agents.networks.native import native_network
 from shunter.agents.networks.residual import Residual
-from shunter.checks import to_table
 from shunter.envs.layout import Layout
 from shunter.envs.network import NativeNetwork
 from shunter.errors import InputError
@@ -26,12 +26,6 @@ from shunter.native import check, core_numbers, ffi, lib, pointer
 from tests.net.played import Observations
 
 INSTRUCTIONS = tuple(core_numbers("Instructions"))
-
-
-def native_network(options: NetworkOptions, layout: Layout) -> NativeNetwork:
-    """Returns the core's network; its weights are all 0."""
-    options = replace(options, hidden=options.layers_hidden)
-    return NativeNetwork.open({"layout": to_table(layout), "network": to_table(options)})
 
 
 def use(network: NativeNetwork, instructions: str) -> None:

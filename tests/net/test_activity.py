@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,9 +11,9 @@ from numpy.typing import NDArray
 from torch import nn
 
 from shunter.agents.networks import NetworkOptions, build
+from shunter.agents.networks.native import native_network
 from shunter.agents.torch_evaluator import TorchEvaluator
 from shunter.errors import InputError
-from tests.net.pairs import native_network
 from tests.net.played import HOST_SOURCES, JOB_SOURCES, Observations, played
 
 SAMPLES = 40
@@ -52,6 +54,9 @@ def seen_by_hooks(network: nn.Module, seen: Observations) -> dict[str, NDArray[n
 def test_the_same_units_act_as_in_pytorch(kind: str, prefix: str) -> None:
     seen = played((HOST_SOURCES if kind == "hosts" else JOB_SOURCES)[0])
     options = NetworkOptions(kind=kind, order_temperature=2.0 if prefix else None)
+    if kind == "hosts":
+        # The core does not work out what it thinks of hosts that may not be chosen.
+        seen = replace(seen, masks=np.ones_like(seen.masks))
     network = build(options, seen.layout, 1)
     with_dead_units(network)
     native = native_network(options, seen.layout)

@@ -12,10 +12,11 @@ from _pytest.mark.structures import ParameterSet
 from numpy.typing import NDArray
 
 from shunter.agents.networks import NetworkOptions
+from shunter.agents.networks.native import native_network
 from shunter.envs.layout import Layout
 from shunter.errors import InputError
 from tests.agents.observing import HOST_LAYOUT, JOB_LAYOUT
-from tests.net.pairs import INSTRUCTIONS, Pair, evaluated, exact_copy, native_network, use
+from tests.net.pairs import INSTRUCTIONS, Pair, evaluated, exact_copy, use
 from tests.net.played import HOST_SOURCES, JOB_SOURCES, OBSERVATIONS, Observations, played, played_with
 
 TOLERANCE = 1e-5

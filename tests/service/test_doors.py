@@ -270,16 +270,6 @@ def test_command_lines_that_would_let_others_in_are_refused(tmp_path: Path, caps
     assert not (tmp_path / "s").exists()
 
 
-def test_without_the_extra_one_line_says_how_to_install_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("shunter.cli.serve.NEEDED", ("fastapi", "no_such_package"))
-    code, line = ended([], capsys)
-    assert (code, line) == (
-        2, "error: serve needs no_such_package, not installed; run: pip install 'shunter[serve]'\n",
-    )  # fmt: skip
-
-
 def test_a_process_serves_and_goes_without_a_trace(tmp_path: Path) -> None:
     path = tmp_path / "s"
     words = [sys.executable, "-m", "shunter", "serve", "--policy", "sjf=sjf", "--socket", str(path), "--log-requests"]

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import numpy as np
+
 from shunter.agents.common.schedules import SHAPES, ParameterSchedule
 from shunter.checks import check_fields, declared
 from shunter.errors import ShunterError
@@ -426,7 +428,7 @@ def check_finite(what: str, value: float) -> None:
 def check_tensors(tensors: Tensors) -> None:
     """Raises a `DivergenceError` if a weight is infinite or NaN."""
     for name, tensor in tensors.items():
-        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+        if np.issubdtype(tensor.dtype, np.floating) and not np.isfinite(tensor).all():
             check_finite(name, math.nan)
 
 

@@ -29,17 +29,18 @@ from shunter.agents.common import masking
 from shunter.agents.common.experience import Experience, Transitions
 from shunter.agents.common.normalization import units_of_scale
 from shunter.agents.common.q_values import q_values
-from shunter.agents.networks.heads import copy_plain, head_layers, with_heads
-from shunter.agents.training.checkpoint_files import (
-    Part,
-    Tensors,
+from shunter.agents.common.tensors import (
+    RANDOM,
     load_network,
     load_optimizer,
     network_tensors,
     optimizer_tensors,
     prefixed,
+    to_tensor,
     without_prefix,
 )
+from shunter.agents.networks.heads import copy_plain, head_layers, with_heads
+from shunter.agents.training.checkpoint_files import Part, Tensors
 
 if TYPE_CHECKING:
     from shunter.agents.algorithms import D3qnOptions
@@ -186,7 +187,7 @@ class D3qn:
         for prefix, network in {ONLINE: self._online, TARGET: self._target}.items():
             tensors |= prefixed(prefix, network.state_dict())
         facts = {"steps": self.steps, "gradient_steps": self._gradient_steps}
-        return Part(tensors | {"random": self._random.get_state()}, facts)
+        return Part(tensors | {RANDOM: self._random.get_state().numpy()}, facts)
 
     def load_state(self, policy: Tensors, training: Part, where: str) -> None:
         """Goes back to a saved state.
@@ -198,7 +199,7 @@ class D3qn:
         for prefix, network in {ONLINE: self._online, TARGET: self._target}.items():
             network.load_state_dict(without_prefix(prefix, training.tensors))
         load_optimizer(self._optimizer, training.tensors, where)
-        self._random.set_state(training.tensors["random"])
+        self._random.set_state(to_tensor(training.tensors[RANDOM]))
         self._experience.load_state(training.tensors)
         self.steps, self._gradient_steps = (int(training.facts[name]) for name in ("steps", "gradient_steps"))
 

@@ -15,9 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import torch
 
-from shunter.agents.common import masking
 from shunter.checks import check_name
 from shunter.envs.baselines import NEVER_MS, Baselines
 from shunter.envs.log_source import LogSource
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-    from torch import Tensor
 
     from shunter.agents.networks.base import Network
     from shunter.agents.training.config import TrainConfig
@@ -44,11 +41,6 @@ if TYPE_CHECKING:
 LOG: Final = "log"
 """What stands for the starts that a log has recorded."""
 NUM_ENVS: Final = 64
-ROUND_STEPS: Final = 32
-"""So many steps of each environment are played before what was seen is learned from."""
-EPOCHS: Final = 4
-MINIBATCH: Final = 512
-LEARNING_RATE: Final = 3e-3
 NEVER: Final = np.iinfo(np.int64).max
 """The start of a job that is not there, or never starts: behind all others."""
 
@@ -160,6 +152,8 @@ def imitate(network: Network, source: EpisodeSource, config: TrainConfig) -> flo
     Raises:
         InputError: There is nobody to imitate.
     """
+    from shunter.agents.cloning import Cloning
+
     training = config.training
     assert training.imitate is not None
     assert isinstance(source, LogSource), "checked before"
@@ -174,63 +168,6 @@ def imitate(network: Network, source: EpisodeSource, config: TrainConfig) -> flo
     logs = list(zip(source.logs, source.windows(config.episodes), strict=True))
     teacher = teacher_of(environments, logs, source.options.scheduler, training.imitate, training.threads)
     try:
-        return _Cloning(network, environments, teacher, training.seed).run(training.imitate_steps, training.imitate_mix)
+        return Cloning(network, environments, teacher, training.seed).run(training.imitate_steps, training.imitate_mix)
     finally:
         environments.close()
-
-
-class _Cloning:
-    """A network at school."""
-
-    def __init__(self, network: Network, environments: NativeVectorEnv, teacher: Teacher, seed: int) -> None:
-        self._network = network
-        self._environments = environments
-        self._teacher = teacher
-        self._random = torch.Generator().manual_seed(seed)
-        self._optimizer = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
-        self._arrays = environments.step_arrays()
-
-    def run(self, steps: int, mix: float) -> float:
-        """Plays and learns; returns the agreement in the last quarter."""
-        self._environments.reset_into(self._arrays.observations, self._arrays.masks)
-        rounds = max(1, steps // (NUM_ENVS * ROUND_STEPS))
-        agreements = []
-        for number in range(rounds):
-            observations, masks, wanted, agreed = self._play(mix * number / rounds)
-            agreements.append(agreed)
-            self._learn(observations, masks, wanted)
-        last = agreements[-max(1, rounds // 4) :]
-        return float(np.mean(last))
-
-    def _play(self, own_share: float) -> tuple[Tensor, Tensor, Tensor, float]:
-        """Returns what was seen, what was to be done, and how often the network would have done it."""
-        seen: list[tuple[Tensor, Tensor, Tensor]] = []
-        for _ in range(ROUND_STEPS):
-            arrays = self._arrays
-            observations, masks = (torch.from_numpy(one.copy()) for one in (arrays.observations, arrays.masks))
-            wanted = torch.from_numpy(self._teacher.actions(self._environments, arrays.masks))
-            with torch.inference_mode():
-                own = masking.greedy_actions(self._network(observations, masks)[0], masks)
-            plays_itself = torch.rand(len(own), generator=self._random) < own_share
-            taken = torch.where(plays_itself, own, wanted).numpy().astype(np.int32)
-            # Where there is one action only there is nothing to learn.
-            choice = masks.sum(dim=1) > 1
-            seen.append((observations[choice], masks[choice], torch.stack([wanted, own], dim=1)[choice]))
-            self._environments.step_into(taken, arrays)
-        observations, masks, both = (torch.cat(each) for each in zip(*seen, strict=True))
-        wanted, own = both.unbind(dim=1)
-        return observations, masks, wanted, float((wanted == own).double().mean()) if len(wanted) else 1.0
-
-    def _learn(self, observations: Tensor, masks: Tensor, wanted: Tensor) -> None:
-        """Makes what was to be done more likely."""
-        if not len(wanted):
-            return
-        batch = self._network.pack(observations, masks)
-        for _ in range(EPOCHS):
-            for places in torch.split(torch.randperm(len(wanted), generator=self._random), MINIBATCH):
-                some = batch.select(places)
-                distribution = masking.masked_distribution(self._network.evaluate(some)[0], some.masks)
-                loss = -distribution.log_probs_of(wanted[places]).mean()
-                self._optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                self._optimizer.step()

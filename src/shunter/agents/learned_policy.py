@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shunter.agents.networks import build
-from shunter.agents.training.checkpoint_files import POLICY, PolicyRecord, load_network, read_part
+from shunter.agents.networks.weights import give_weights, weights_of
+from shunter.agents.training.checkpoint_files import NORMALIZER, POLICY, PolicyRecord, network_weights, read_part
 from shunter.checks import MOST_SEED, whole
 from shunter.envs.network import NativeNetwork, is_native
 from shunter.errors import InputError
+from shunter.extras import LEARN, need
 from shunter.policies.checkpoint import POLICY_FILE, WEIGHTS_FILE, checkpoint_folder, read_record
 from shunter.policies.trust import trusting
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from shunter.agents.common.normalization import ValueNormalizer
     from shunter.agents.networks.base import Network
+    from shunter.agents.training.checkpoint_files import Tensors
     from shunter.envs.layout import Layout
     from shunter.envs.sources import EnvironmentOptions
     from shunter.simulation.learned import Evaluator
@@ -66,12 +69,18 @@ class LearnedPolicy:
     @cached_property
     def network(self) -> Network:
         """The network in PyTorch, with the same weights; of one in the core it is made when first asked for."""
+        need(LEARN, "the network of a policy in Python")
         from shunter.agents.torch_evaluator import TorchEvaluator, imported
 
         if isinstance(self.evaluator, TorchEvaluator):
             return self.evaluator.network
         assert isinstance(self.evaluator, NativeNetwork), "there are networks in the core and in PyTorch"
         return imported(self.evaluator, self.record)
+
+    @property
+    def weights(self) -> Tensors:
+        """Copies of the weights, by the network's names for them."""
+        return weights_of(self.evaluator if isinstance(self.evaluator, NativeNetwork) else self.network)
 
     @property
     def layout(self) -> Layout:
@@ -190,17 +199,17 @@ def load_evaluator(folder: Path) -> Evaluator:
 
 def _load_torch(folder: Path, record: PolicyRecord) -> LearnedPolicy:
     """Returns a policy whose network the core does not know."""
-    from shunter.agents.common.normalization import NORMALIZER, ValueNormalizer
+    need(LEARN, f"{folder}: its network, which is not one of Shunter's own,")
+    from shunter.agents.common.normalization import ValueNormalizer
+    from shunter.agents.common.tensors import without_prefix
 
-    part, weights = read_part(folder, POLICY), folder / WEIGHTS_FILE
-    network = build(record.network, record.layout)
-    load_network(network, part.tensors, str(weights))
-    for name, tensor in network.state_dict().items():
-        if not bool(tensor.isfinite().all()):
-            raise InputError(f"{weights}: {name} holds numbers that are not finite; take an earlier checkpoint")
-    prefix = len(NORMALIZER)
-    units = {name[prefix:]: tensor for name, tensor in part.tensors.items() if name.startswith(NORMALIZER)}
-    normalizer = ValueNormalizer()
+    part, file = read_part(folder, POLICY), folder / WEIGHTS_FILE
+    network, weights = build(record.network, record.layout), network_weights(part.tensors)
+    give_weights(network, weights, str(file))
+    for name, values in weights.items():
+        if not np.isfinite(values).all():
+            raise InputError(f"{file}: {name} holds numbers that are not finite; take an earlier checkpoint")
+    units, normalizer = without_prefix(NORMALIZER, part.tensors), ValueNormalizer()
     if units:
         normalizer.load_state_dict(units)
     return LearnedPolicy(network, record, normalizer, folder)

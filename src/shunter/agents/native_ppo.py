@@ -7,17 +7,13 @@ gives the same weights on the same machine and build, whatever the number of thr
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import torch
 
 from shunter.agents.algorithms import check_finite
-from shunter.agents.common.normalization import NORMALIZER
-from shunter.agents.training.checkpoint_files import NETWORK, Part, Tensors, load_network, network_tensors
-from shunter.checks import to_table
-from shunter.envs.network import LAYERS, NativeNetwork
+from shunter.agents.networks.weights import give_weights, weights_of
+from shunter.agents.training.checkpoint_files import NORMALIZER, Part, Tensors, named_weights, network_weights
 from shunter.envs.rewards import OBJECTIVES, TOTALS
 from shunter.errors import InputError
 from shunter.native import check, ffi, lib, opened, pointer
@@ -26,10 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.agents.algorithms import PpoOptions
-    from shunter.agents.networks import NetworkOptions
-    from shunter.agents.networks.base import Network
-    from shunter.agents.networks.layers import Towers
-    from shunter.envs.layout import Layout
+    from shunter.envs.network import NativeNetwork
     from shunter.envs.vector import NativeVectorEnv
 
 UNITS: Final = ("count", "mean", "variance")
@@ -46,45 +39,35 @@ class NativePpo:
     def __init__(
         self,
         environments: NativeVectorEnv,
-        network: Network,
+        network: NativeNetwork,
         options: PpoOptions,
         *,
-        kind: NetworkOptions,
-        layers: Towers | None = None,
         steps: int,
         seed: int,
     ) -> None:
-        """Takes over the network's weights; environments begin an episode with the first update.
+        """Takes over the network; environments begin an episode with the first update.
 
         Args:
             environments: Those that are played.
             network: The policy and the value function, with its first weights.
             options: How to learn.
-            kind: How the network was built.
-            layers: Of what layers, if it is one of the user's own.
             steps: How many steps the training is to have; schedules go by it.
             seed: For the drawing of actions and of minibatches.
         """
         self.steps = 0
-        self._torch_network = network
         self._environments = environments
         self._options = options
         self._schedules = options.schedules(steps)
-        self._native = native_network(kind, environments.layout, layers)
-        self._native.set(_arrays(network_tensors(network)))
+        self.network = network
+        """The policy and the value function with their present weights."""
         self._learner = opened(
-            lib.shunter_learner_open, self._native.handle.number, _core_options(options), self._loss(0.0, 0.0), seed
+            lib.shunter_learner_open, self.network.handle.number, _core_options(options), self._loss(0.0, 0.0), seed
         )
 
     @property
     def instructions(self) -> str:
         """The vector instructions that it learns with."""
-        return self._native.use()
-
-    @property
-    def network(self) -> NativeNetwork:
-        """The network with its present weights."""
-        return self._native
+        return self.network.use()
 
     def update(self) -> dict[str, float]:
         """Plays and learns once; returns figures to be written down.
@@ -95,7 +78,7 @@ class NativePpo:
         began = time.perf_counter()
         now = {name: schedule.at(self.steps) for name, schedule in self._schedules.items()}
         learned = ffi.new("ShunterLearned *")
-        handles = (self._learner.number, self._environments.handle.number, self._native.handle.number)
+        handles = (self._learner.number, self._environments.handle.number, self.network.handle.number)
         loss = self._loss(now["entropy_weight"], now["exploration"])
         check(lib.shunter_learner_update(*handles, loss, now["learning_rate"], learned))
         # What went wrong in Python, in a placement of the user's own, was kept until the core had returned.
@@ -152,33 +135,27 @@ class NativePpo:
             figures |= {f"episode/{name}": means[name] for name in (*OBJECTIVES, "max_wait_s", "steps")}
         return figures
 
-    def _weights(self) -> Tensors:
-        weights, _ = self._native.get()
-        return {f"{NETWORK}{name}": torch.from_numpy(value.copy()) for name, value in weights.items()}
-
     def policy_tensors(self) -> Tensors:
         """Returns what a policy consists of, for a checkpoint."""
-        _, units = self._native.get()
-        pairs = zip(UNITS, units, strict=True)
-        return self._weights() | {
-            f"{NORMALIZER}{name}": torch.tensor(value, dtype=torch.float64) for name, value in pairs
-        }
+        _, units = self.network.get()
+        told = {f"{NORMALIZER}{name}": np.array(value) for name, value in zip(UNITS, units, strict=True)}
+        return named_weights(weights_of(self.network)) | told
 
     def begin_from(self, policy: Tensors) -> None:
         """Takes over the units of values that a checkpoint holds; the network has its weights already."""
         units = [policy.get(f"{NORMALIZER}{name}") for name in UNITS]
         if all(unit is not None for unit in units):
             count, mean, variance = (float(unit) for unit in units if unit is not None)
-            self._native.set(self._native.get()[0], (count, mean, variance))
+            self.network.set(self.network.get()[0], (count, mean, variance))
 
     def state(self) -> Part:
         """Returns what is needed beside the policy to go on as if nothing had happened."""
-        first, second = np.empty((2, self._native.size), np.float32)
+        first, second = np.empty((2, self.network.size), np.float32)
         counts = [ffi.new("uint64_t *") for _ in range(2)]
-        remembered = (pointer(first), pointer(second), self._native.size)
+        remembered = (pointer(first), pointer(second), self.network.size)
         check(lib.shunter_learner_get(self._learner.number, *remembered, *counts))
-        environments = torch.frombuffer(bytearray(self._environments.state()), dtype=torch.uint8)
-        tensors = {FIRST: torch.from_numpy(first), SECOND: torch.from_numpy(second), "environments": environments}
+        environments = np.frombuffer(self._environments.state(), np.uint8)
+        tensors: Tensors = {FIRST: first, SECOND: second, "environments": environments}
         facts = {"steps": self.steps, "gradient_steps": int(counts[0][0]), "updates": int(counts[1][0])}
         return Part(tensors, facts)
 
@@ -188,38 +165,18 @@ class NativePpo:
         Raises:
             InputError: It is the state of another training.
         """
-        load_network(self._torch_network, policy, where)
-        self._native.set(_arrays(policy))
+        give_weights(self.network, network_weights(policy), where)
         self.begin_from(policy)
-        remembered: list[NDArray[np.float32]] = [training.tensors[name].numpy() for name in (FIRST, SECOND)]
-        if any(one.shape != (self._native.size,) for one in remembered):
+        remembered: list[NDArray[np.float32]] = [np.array(training.tensors[name]) for name in (FIRST, SECOND)]
+        if any(one.shape != (self.network.size,) for one in remembered):
             raise InputError(f"{where}: is the training of another network; build the network as it was")
         first, second = (pointer(one) for one in remembered)
         steps, updates = (int(training.facts[name]) for name in ("gradient_steps", "updates"))
-        check(lib.shunter_learner_set(self._learner.number, first, second, self._native.size, steps, updates))
+        check(lib.shunter_learner_set(self._learner.number, first, second, self.network.size, steps, updates))
         arrays = self._environments.step_arrays()
-        state = training.tensors["environments"].numpy().tobytes()
+        state = training.tensors["environments"].tobytes()
         self._environments.load_state(state, arrays.observations, arrays.masks)
         self.steps = int(training.facts["steps"])
-
-
-def native_network(kind: NetworkOptions, layout: Layout, layers: Towers | None = None) -> NativeNetwork:
-    """Returns the core's network of a kind, or of these layers; its weights are all 0.
-
-    Raises:
-        InputError: The core has no such network.
-    """
-    # The core knows no usual sizes.
-    about = {"layout": to_table(layout), "network": to_table(replace(kind, hidden=kind.layers_hidden))}
-    return NativeNetwork.open(about if layers is None else about | {LAYERS: layers})
-
-
-def _arrays(tensors: Tensors) -> dict[str, NDArray[np.float32]]:
-    return {
-        name.removeprefix(NETWORK): tensor.detach().numpy()
-        for name, tensor in tensors.items()
-        if name.startswith(NETWORK)
-    }
 
 
 def _core_options(options: PpoOptions) -> Any:  # noqa: ANN401 - a structure of cffi's

@@ -21,19 +21,20 @@ from torch import Tensor, nn
 
 from shunter.agents.algorithms import check_finite
 from shunter.agents.common import masking
-from shunter.agents.common.normalization import NORMALIZER, ValueNormalizer
+from shunter.agents.common.normalization import ValueNormalizer
 from shunter.agents.common.returns import explained_variance, generalized_advantages
 from shunter.agents.common.rollouts import Environments, Rollout, means
-from shunter.agents.training.checkpoint_files import (
-    Part,
-    Tensors,
+from shunter.agents.common.tensors import (
+    RANDOM,
     load_network,
     load_optimizer,
     network_tensors,
     optimizer_tensors,
     prefixed,
+    to_tensor,
     without_prefix,
 )
+from shunter.agents.training.checkpoint_files import NORMALIZER, Part, Tensors
 
 if TYPE_CHECKING:
     from shunter.agents.algorithms import PpoOptions
@@ -269,7 +270,7 @@ class Ppo:
 
     def state(self) -> Part:
         """Returns what is needed beside the policy to go on as if nothing had happened."""
-        tensors = {"random": self._random.get_state(), "environments": self._rollout.state()}
+        tensors = {RANDOM: self._random.get_state().numpy(), "environments": self._rollout.state()}
         return Part(tensors | optimizer_tensors(self._optimizer), {"steps": self.steps})
 
     def load_state(self, policy: Tensors, training: Part, where: str) -> None:
@@ -281,6 +282,6 @@ class Ppo:
         load_network(self.network, policy, where)
         self.begin_from(policy)
         load_optimizer(self._optimizer, training.tensors, where)
-        self._random.set_state(training.tensors["random"])
+        self._random.set_state(to_tensor(training.tensors[RANDOM]))
         self._rollout.load_state(training.tensors["environments"])
         self.steps = int(training.facts["steps"])

@@ -18,19 +18,20 @@ from torch import Tensor, nn
 
 from shunter.agents.algorithms import check_finite
 from shunter.agents.common import masking
-from shunter.agents.common.normalization import NORMALIZER, ValueNormalizer
+from shunter.agents.common.normalization import ValueNormalizer
 from shunter.agents.common.returns import explained_variance
 from shunter.agents.common.rollouts import means, play_figures
-from shunter.agents.training.checkpoint_files import (
-    Part,
-    Tensors,
+from shunter.agents.common.tensors import (
+    RANDOM,
     load_network,
     load_optimizer,
     network_tensors,
     optimizer_tensors,
     prefixed,
+    to_tensor,
     without_prefix,
 )
+from shunter.agents.training.checkpoint_files import NORMALIZER, Part, Tensors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -200,8 +201,8 @@ class Reinforce:
 
     def state(self) -> Part:
         """Returns what is needed beside the policy to go on as if nothing had happened."""
-        environments = torch.frombuffer(bytearray(self._environments.state()), dtype=torch.uint8)
-        tensors = {"random": self._random.get_state(), "environments": environments}
+        environments = np.frombuffer(self._environments.state(), np.uint8)
+        tensors = {RANDOM: self._random.get_state().numpy(), "environments": environments}
         return Part(tensors | optimizer_tensors(self._optimizer), {"steps": self.steps})
 
     def load_state(self, policy: Tensors, training: Part, where: str) -> None:
@@ -213,8 +214,8 @@ class Reinforce:
         load_network(self.network, policy, where)
         self.begin_from(policy)
         load_optimizer(self._optimizer, training.tensors, where)
-        self._random.set_state(training.tensors["random"])
+        self._random.set_state(to_tensor(training.tensors[RANDOM]))
         arrays = self._environments.step_arrays()
-        state = training.tensors["environments"].numpy().tobytes()
+        state = training.tensors["environments"].tobytes()
         self._environments.load_state(state, arrays.observations, arrays.masks)
         self.steps = int(training.facts["steps"])

@@ -23,18 +23,19 @@ from shunter.agents.common import masking
 from shunter.agents.common.experience import Experience, Transitions
 from shunter.agents.common.normalization import units_of_scale
 from shunter.agents.common.q_values import q_values
-from shunter.agents.networks.heads import fresh, own_batch
-from shunter.agents.training.checkpoint_files import (
+from shunter.agents.common.tensors import (
     OPTIMIZER,
-    Part,
-    Tensors,
+    RANDOM,
     load_network,
     load_optimizer,
     network_tensors,
     optimizer_tensors,
     prefixed,
+    to_tensor,
     without_prefix,
 )
+from shunter.agents.networks.heads import fresh, own_batch
+from shunter.agents.training.checkpoint_files import Part, Tensors
 
 if TYPE_CHECKING:
     from shunter.agents.algorithms import SacOptions
@@ -192,8 +193,8 @@ class Sac:
 
     def state(self) -> Part:
         """Returns what is needed beside the policy to go on as if nothing had happened."""
-        tensors = self._experience.state() | {"random": self._random.get_state()}
-        tensors["log_temperature"] = self._log_temperature.detach()
+        tensors = self._experience.state() | {RANDOM: self._random.get_state().numpy()}
+        tensors["log_temperature"] = self._log_temperature.detach().numpy(force=True).copy()
         for prefix, modules in ((CRITICS, self._critics), (TARGETS, self._targets)):
             tensors |= prefixed(prefix, modules.state_dict())
         for name, optimizer in self._optimizers.items():
@@ -210,9 +211,9 @@ class Sac:
         for prefix, modules in ((CRITICS, self._critics), (TARGETS, self._targets)):
             modules.load_state_dict(without_prefix(prefix, training.tensors))
         with torch.no_grad():
-            self._log_temperature.copy_(training.tensors["log_temperature"])
+            self._log_temperature.copy_(to_tensor(training.tensors["log_temperature"]))
         for name, optimizer in self._optimizers.items():
             load_optimizer(optimizer, training.tensors, where, f"{OPTIMIZER}{name}.")
-        self._random.set_state(training.tensors["random"])
+        self._random.set_state(to_tensor(training.tensors[RANDOM]))
         self._experience.load_state(training.tensors)
         self.steps = int(training.facts["steps"])

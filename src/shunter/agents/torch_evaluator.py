@@ -12,6 +12,7 @@ from torch import nn
 
 from shunter.agents.common import masking
 from shunter.agents.networks import build
+from shunter.agents.networks.weights import give_weights, weights_of
 from shunter.envs.network import NativeNetwork, is_native
 
 if TYPE_CHECKING:
@@ -104,8 +105,8 @@ class TorchEvaluator:
         return *self.network(seen, allowed), allowed
 
 
-def exported(network: Network | NativeNetwork, record: PolicyRecord) -> NativeNetwork | None:
-    """Returns a network in the core with the weights of one in PyTorch; one that is in the core is itself.
+def exported(network: Network, record: PolicyRecord) -> NativeNetwork | None:
+    """Returns a network in the core with the weights of one in PyTorch.
 
     Args:
         network: That a record tells of.
@@ -114,20 +115,18 @@ def exported(network: Network | NativeNetwork, record: PolicyRecord) -> NativeNe
     Returns:
         None where the core knows no such network.
     """
-    if isinstance(network, NativeNetwork):
-        return network
     about = record.to_json()
     if not is_native(about):
         return None
     native = NativeNetwork.open(about)
-    native.set({name: tensor.numpy(force=True) for name, tensor in network.state_dict().items()})
+    native.set(weights_of(network))
     return native
 
 
 def imported(native: NativeNetwork, record: PolicyRecord) -> Network:
     """Returns a network in PyTorch with the weights of one in the core."""
-    network, (weights, _) = build(record.network, record.layout), native.get()
-    network.load_state_dict({name: torch.from_numpy(values.copy()) for name, values in weights.items()})
+    network = build(record.network, record.layout)
+    give_weights(network, weights_of(native), "the core's network")
     return network
 
 

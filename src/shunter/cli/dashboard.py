@@ -13,8 +13,9 @@ from shunter.checks import whole
 from shunter.cli.live_options import SourceArguments, usual_sources
 from shunter.cli.options import TrustOption, path, takes_fields
 from shunter.cli.parsing import Option, echo, whole_number
-from shunter.cli.serve import NamedArguments, check_installed, start_logging
+from shunter.cli.serve import NamedArguments, start_logging
 from shunter.errors import InputError, visible
+from shunter.extras import SERVE, need
 
 if TYPE_CHECKING:
     from shunter.service.service import Loaded
@@ -76,7 +77,7 @@ def dashboard(
 
         shunter dashboard --log kth=log.swf.gz --cluster kth=100 --policy easy=fcfs --policy sjf=sjf
     """
-    check_installed()
+    need(SERVE, "dashboard")
     from shunter.service.app import create_app
     from shunter.service.guard import LOOPBACK_NAMES, Door
     from shunter.service.limits import Limits

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from shunter.cli.parsing import echo
 from shunter.errors import InputError, visible
+from shunter.extras import PLOT, need
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -175,6 +176,7 @@ def check_plot(plot: Path | None, out: Path | None, inputs: ReadFiles) -> None:
     """Raises an error if ``--plot`` cannot be written; its folder may be the one that ``--out`` creates."""
     if plot is None:
         return
+    need(PLOT, "--plot")
     check_apart("--plot", [plot], inputs)
     if plot.suffix.lower() not in PLOT_SUFFIXES:
         raise InputError(f"--plot {plot}: unknown suffix {plot.suffix!r}; give a name that ends in .png, .svg or .pdf")

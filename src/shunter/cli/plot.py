@@ -9,6 +9,7 @@ from shunter.cli.options import path
 from shunter.cli.outputs import PLOT_SUFFIXES, save_figure
 from shunter.cli.parsing import Argument, Option, echo
 from shunter.errors import InputError, visible
+from shunter.extras import PLOT, need
 
 RunsArgument = Annotated[
     list[Path], Argument(parser=path, metavar="RUN...", help="Folders of 'shunter train', also of --seeds.")
@@ -46,6 +47,7 @@ def plot(runs: RunsArgument, out: OutOption = None, band: BandOption = False) ->
 
         shunter plot runs/five/seed-* runs/other/seed-* --band --out bands.png
     """
+    need(PLOT, "plot")
     from shunter.agents.training.curves import read_bands, read_curves
     from shunter.report.learning_figure import draw_learning
 

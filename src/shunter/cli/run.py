@@ -15,6 +15,7 @@ from shunter.cli.queue_daemon import DispatchOption, EstimateOption, MaxWaitOpti
 from shunter.cli.queue_options import times_text
 from shunter.errors import InputError, visible
 from shunter.execution.local.folder import queue_folder
+from shunter.extras import LEARN, need
 
 if TYPE_CHECKING:
     from shunter.agents.training.trainer import Progress
@@ -162,6 +163,7 @@ def _learning(
         if words:
             raise InputError("--window, --gamma and --lr go with --train; give the number of episodes")
         return None
+    need(LEARN, "--train")
     from shunter.execution.local.learning import LearnOptions
 
     return LearnOptions(episodes, seed=seed, **words)

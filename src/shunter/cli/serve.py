@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 from shunter.checks import TIME, whole
 from shunter.cli.live_options import SourceArguments
 from shunter.cli.options import TrustOption, duration, given_text, path, takes_fields
 from shunter.cli.parsing import BadParameter, Option, echo, number, whole_number
 from shunter.errors import InputError, visible
+from shunter.extras import SERVE, need
 
 if TYPE_CHECKING:
     from shunter.service.guard import Door
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from shunter.service.running import Address
     from shunter.service.service import Loaded
 
-NEEDED: Final = ("fastapi", "uvicorn", "httptools", "prometheus_client")
 """What the extra ``serve`` brings."""
 
 
@@ -207,7 +207,7 @@ def serve(
         make_token(new_token)
         echo(visible(f"A new token is in {new_token}; only you may read it."))
         return
-    check_installed()
+    need(SERVE, "serve")
     from shunter.service.app import create_app
     from shunter.service.running import serve as serve_until_stopped
     from shunter.service.service import Service
@@ -219,15 +219,6 @@ def serve(
     where = f"unix:{address.path}" if address.path else f"http://{address.host}:{opened.getsockname()[1]}"
     echo(visible(f"Serving {', '.join(service.referees)} at {where}"))
     serve_until_stopped(create_app(service, door, shown.hub(service)), address, limits, opened)
-
-
-def check_installed() -> None:
-    """Raises an error that says how to install what is missing."""
-    from importlib.util import find_spec
-
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise InputError(f"serve needs {', '.join(missing)}, not installed; run: pip install 'shunter[serve]'")
 
 
 def start_logging() -> None:

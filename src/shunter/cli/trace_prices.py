@@ -10,6 +10,7 @@ from shunter.cli.outputs import check_toml, print_json, step
 from shunter.cli.parsing import Option, echo, number
 from shunter.cli.trace_log import LogArguments, reads_log
 from shunter.errors import InputError
+from shunter.extras import MILP, need
 
 if TYPE_CHECKING:
     from shunter.model.log import Log
@@ -63,6 +64,7 @@ def prices(
 
         shunter simulate jobs.csv --cluster gpus.toml --policy sjf --placement fastest --pairs prices.toml
     """
+    need(MILP, "trace prices")
     from shunter.metrics.forecasts import check_train
     from shunter.policies.pairs import resolve_pairs
     from shunter.policies.prices import training_prices

@@ -18,7 +18,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Generic, cast
 
@@ -26,6 +25,7 @@ from shunter import __version__
 from shunter.engines.base import Done, Failed, Result, Shared, Task, Told, Value, answer
 from shunter.engines.local import GRACE_S, POLL_S
 from shunter.errors import InputError
+from shunter.extras import RAY, need
 from shunter.interruption import interruption
 
 CLIENT: Final = "ray://"
@@ -195,8 +195,7 @@ def check_address(address: str | None) -> None:
     Args:
         address: ``HOST:PORT``, or ``ray://HOST:PORT``; None: a cluster on this machine is asked for.
     """
-    if find_spec("ray") is None:
-        raise InputError("--on: Ray is not installed; run: pip install 'shunter[ray]'")
+    need(RAY, f"--on {address or 'ray'}")
     if address is None:
         return
     host, port = _host_and_port(address)

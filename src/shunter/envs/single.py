@@ -14,6 +14,7 @@ from shunter.envs.resets import draw_episode
 from shunter.envs.rewards import TOTALS
 from shunter.envs.scene import look_at
 from shunter.errors import InputError
+from shunter.extras import PLOT, need
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +31,8 @@ def check_render_mode(render_mode: str | None) -> None:
     """Raises an error if it is none of the modes that there are."""
     if render_mode is not None:
         check_name("render_mode", render_mode, SingleEnv.metadata["render_modes"])
+    if render_mode == RGB_ARRAY:
+        need(PLOT, f"render_mode {RGB_ARRAY}")
 
 
 class SingleEnv(gymnasium.Env[Any, Any]):

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.extras import MILP, need
 from shunter.model.fitting import can_ever_fit
 from shunter.policies.pairs import DEFAULT_FACTOR, PRICE, Pairs, check_cluster
 
@@ -48,6 +49,7 @@ def training_prices(logs: Sequence[Log], train: tuple[float, float], factor: flo
     Raises:
         InputError: A cluster's types cannot be chosen among, the logs differ in them, or no job needs a GPU.
     """
+    need(MILP, "a price of types of GPUs")
     types = logs[0].cluster.gpu_types
     for log in logs:
         check_cluster("a price of types of GPUs", log.cluster)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from shunter.checks import check_name
 from shunter.errors import InputError
+from shunter.extras import MILP, need
 from shunter.model.settings import AUTO, SETTING_NAMES, Settings
 from shunter.native import Handle
 from shunter.policies.catalog import (
@@ -251,6 +252,7 @@ def resolve_placement(given: str | Placer | Placement) -> Placement:
     also = ", the folder of a run that chooses hosts, or a file FILE.py with a placement of your own"
     check_name("placement", name, PLACEMENTS, also=also, synonyms=SYNONYMS)
     if name in PYTHON_PLACEMENTS:
+        need(MILP, f"placement {name}")
         return Placement(given, _milp(given))
     raise InputError(f"placement {given!r}: {name!r} has no parameters; leave out what follows the name")
 

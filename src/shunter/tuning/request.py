@@ -11,11 +11,12 @@ from shunter.comparison.bench import available_threads
 from shunter.comparison.combinations import CLASSICS, Combination, combine_like
 from shunter.comparison.objective import parse_objective
 from shunter.errors import InputError
+from shunter.extras import MILP, need
 from shunter.model.windows import Days, parse_part
 from shunter.policies.native import REQUESTED
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.tuning.guards import GUARDS_S
-from shunter.tuning.space import SPACES
+from shunter.tuning.space import PAIRS, SPACES
 from shunter.tuning.weights import Plan
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ class TuneRequest:
             **{name: value for name, value in terms.items() if name in names},
         )
         check_name("kind", kind, SPACES)
+        if kind == PAIRS:
+            need(MILP, f"--kind {PAIRS}")
         # Whether the policy goes with the dispatch rule and with the other settings.
         resolve_scheduler(**settings | {"policy": kind}, estimate=estimate or REQUESTED, max_wait_s=guard_s)
         parsed = parse_objective(objective, bounds or ())

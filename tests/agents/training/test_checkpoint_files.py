@@ -7,19 +7,20 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+from shunter.agents.common.tensors import load_network, network_tensors
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.training.checkpoint_files import (
     POLICY,
     TRAINING,
     Part,
     PolicyRecord,
+    Tensors,
     check_layout,
     find_checkpoint,
-    load_network,
-    network_tensors,
     read_part,
     write_checkpoint,
 )
@@ -32,16 +33,20 @@ from tests.agents.untrained import edit_policy
 
 ENVIRONMENT = PickJobOptions(mode="feasible", order="linear?wait=2", window=7, lookahead_size=3, max_wait_s=3600)
 RECORD = PolicyRecord(ENVIRONMENT.layout, ENVIRONMENT, NetworkOptions(kind="mlp"), {"steps": 12})
-TENSORS = {"network.a": torch.rand(3, 4), "counter": torch.tensor([7], dtype=torch.uint8)}
+TENSORS: Tensors = {
+    "network.a": np.random.default_rng(1).random((4, 3), np.float32).T,
+    "counter": np.array([7], np.uint8),
+    "alone": np.array(0.5),
+}
 
 
 def _write(folder: Path, marker: float = 0.0) -> None:
-    tensors = {**TENSORS, "marker": torch.tensor([marker])}
+    tensors = {**TENSORS, "marker": np.array([marker])}
     write_checkpoint(folder, {POLICY: Part(tensors, RECORD.to_json()), TRAINING: Part(TENSORS, {"steps": 5})})
 
 
 def _marker(folder: Path) -> float:
-    return float(read_part(folder, POLICY).tensors["marker"])
+    return float(read_part(folder, POLICY).tensors["marker"][0])
 
 
 def test_tensors_and_facts_come_back(tmp_path: Path) -> None:
@@ -49,8 +54,9 @@ def test_tensors_and_facts_come_back(tmp_path: Path) -> None:
     part = read_part(tmp_path / "last", TRAINING)
     assert part.facts == {"format": 1, "steps": 5}
     assert part.tensors.keys() == TENSORS.keys()
-    assert all(torch.equal(part.tensors[name], TENSORS[name]) for name in TENSORS)
-    assert part.tensors["counter"].dtype == torch.uint8
+    assert all(np.array_equal(part.tensors[name], TENSORS[name]) for name in TENSORS)
+    assert part.tensors["counter"].dtype == np.uint8
+    assert part.tensors["alone"].shape == ()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["last"]
 
 

@@ -169,7 +169,7 @@ def test_gains_are_counted_from_the_beginning(tmp_path: Path, bounds: tuple[Boun
     validation = Validation(trials, classic, objective)
     begun, found = validation(first), validation(second)
     assert found["gain"] == pytest.approx(begun["objective"] - found["objective"])
-    assert found["gain"] > 0.1
+    assert found["gain"] > 0.05
     values = [trials.of_policy(policy, BSLD.metrics)[0]["mean_bounded_slowdown"] for policy in (first, second)]
     gains = np.log((values[0] + LEAST) / (values[1] + LEAST))
     assert found["gain"] == pytest.approx(gains.mean())

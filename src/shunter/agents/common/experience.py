@@ -14,7 +14,7 @@ from shunter.agents.algorithms import check_finite
 from shunter.agents.common.normalization import RewardScale
 from shunter.agents.common.replay import Replay
 from shunter.agents.common.rollouts import means, play_figures
-from shunter.agents.training.checkpoint_files import prefixed, without_prefix
+from shunter.agents.common.tensors import prefixed, without_prefix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -157,14 +157,12 @@ class Experience:
     def state(self) -> Tensors:
         """Returns where the environments are, and all that is remembered."""
         parts = {"environments": self._environments.state(), "replay": self.replay.state()}
-        # As tensors, so that they go into the same file as the weights.
-        tensors = {name: torch.frombuffer(bytearray(value), dtype=torch.uint8) for name, value in parts.items()}
-        return tensors | prefixed(SCALE, self._scale.state())
+        # As arrays, so that they go into the same file as the weights.
+        arrays = {name: np.frombuffer(value, np.uint8) for name, value in parts.items()}
+        return arrays | prefixed(SCALE, self._scale.state())
 
     def load_state(self, tensors: Tensors) -> None:
         """Goes back to a saved state."""
-        self._environments.load_state(
-            tensors["environments"].numpy().tobytes(), self._arrays.observations, self._arrays.masks
-        )
-        self.replay.load_state(tensors["replay"].numpy().tobytes())
+        self._environments.load_state(tensors["environments"].tobytes(), self._arrays.observations, self._arrays.masks)
+        self.replay.load_state(tensors["replay"].tobytes())
         self._scale.load_state(without_prefix(SCALE, tensors))

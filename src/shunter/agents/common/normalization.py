@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-NORMALIZER: Final = "value_normalizer."
-"""What the names of the normalizer's tensors begin with in a checkpoint."""
+from shunter.agents.training.checkpoint_files import NORMALIZER
+
+if TYPE_CHECKING:
+    from shunter.agents.training.checkpoint_files import Tensors
+
 SMALLEST: Final = 1e-4
 """The least standard deviation: rewards that hardly differ are not blown up."""
 
@@ -91,7 +95,7 @@ class RewardScale:
         self.seen.load_state_dict({name: state[name] for name in self.seen.state_dict()})
 
 
-def units_of_scale(deviation: float) -> dict[str, Tensor]:
+def units_of_scale(deviation: float) -> Tensors:
     """Returns what a checkpoint says of values that were learned in so large units."""
     numbers = {"count": 1.0, "mean": 0.0, "variance": deviation**2}
-    return {f"{NORMALIZER}{name}": torch.tensor(value, dtype=torch.float64) for name, value in numbers.items()}
+    return {f"{NORMALIZER}{name}": np.array(value) for name, value in numbers.items()}

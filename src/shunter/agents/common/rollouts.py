@@ -125,14 +125,14 @@ class Rollout:
         """Returns what is worth writing down."""
         return play_figures(self._environments.layout, self.actions, self.invalid, self._totals)
 
-    def state(self) -> Tensor:
+    def state(self) -> NDArray[np.uint8]:
         """Returns where the environments are, as bytes."""
-        # As a tensor, so that it goes into the same file as the weights.
-        return torch.frombuffer(bytearray(self._environments.state()), dtype=torch.uint8)
+        # As an array, so that it goes into the same file as the weights.
+        return np.frombuffer(self._environments.state(), np.uint8)
 
-    def load_state(self, state: Tensor) -> None:
+    def load_state(self, state: NDArray[np.uint8]) -> None:
         """Puts the environments back to where they were."""
-        self._environments.load_state(state.numpy().tobytes(), self.observations[0], self.masks[0])
+        self._environments.load_state(state.tobytes(), self.observations[0], self.masks[0])
         self._is_first = True
 
 

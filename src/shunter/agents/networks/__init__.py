@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shunter.checks import check_fields, declared, whole
 from shunter.errors import InputError
+from shunter.extras import LEARN, need
 from shunter.policies.catalog import CHOOSING_JOBS, PICK_HOST
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from shunter.agents.networks.base import Network
     from shunter.envs.layout import Layout
 
-__all__ = ["NETWORKS", "NetworkKind", "NetworkOptions", "build", "register_network"]
+__all__ = ["NETWORKS", "NetworkKind", "NetworkOptions", "build", "check_network", "register_network"]
 
 
 @dataclass(frozen=True)
@@ -108,20 +109,25 @@ class NetworkOptions:
         return self.hidden or NETWORKS[self.kind].hidden
 
 
-def build(options: NetworkOptions, layout: Layout, seed: int = 0) -> Network:
-    """Returns a network with fresh weights, the same for the same seed.
-
-    Raises:
-        InputError: The network is not made for such observations.
-    """
-    from shunter.agents.networks.base import initialize
-
-    kind = NETWORKS[options.kind]
-    if layout.kind not in kind.decisions:
+def check_network(options: NetworkOptions, layout: Layout) -> None:
+    """Raises an error if a network is not made for such observations."""
+    if layout.kind not in NETWORKS[options.kind].decisions:
         fitting = ", ".join(name for name, one in NETWORKS.items() if layout.kind in one.decisions)
         what = f"{options.kind!r}, which does not fit {layout.kind}"
         raise InputError(f"[network] kind is {what}; choose one of {fitting}")
-    network = kind.network(layout, options)
+
+
+def build(options: NetworkOptions, layout: Layout, seed: int = 0) -> Network:
+    """Returns a network in PyTorch with fresh weights, the same for the same seed.
+
+    Raises:
+        InputError: The network is not made for such observations, or PyTorch is missing.
+    """
+    check_network(options, layout)
+    need(LEARN, "a network in Python")
+    from shunter.agents.networks.base import initialize
+
+    network = NETWORKS[options.kind].network(layout, options)
     initialize(network, seed)
     if options.order_temperature is None:
         return network

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 import torch
 from torch import Tensor, nn
+
+from shunter.agents.networks.first_weights import HIDDEN_GAIN, POLICY_GAIN, VALUE_GAIN, orthogonal
 
 if TYPE_CHECKING:
     from shunter.envs.layout import Layout
@@ -170,15 +171,12 @@ def tower(sizes: list[int], function: str) -> nn.Sequential:
 
 
 def initialize(network: Network, seed: int) -> None:
-    """Gives all layers orthogonal weights: the same for the same seed.
-
-    The last layers of the policy begin near zero, so that a young policy prefers nothing.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    # Gains as is usual with PPO: √2 before a ReLU, small for the policy, 1 for the value.
-    gains = dict.fromkeys(network.policy_layers(), 0.01) | {network.value_layer(): 1.0}
-    for module in network.modules():
-        if isinstance(module, nn.Linear):
-            nn.init.orthogonal_(module.weight, gains.get(module, math.sqrt(2)), generator=generator)
-            if module.bias is not None:
-                nn.init.zeros_(module.bias)
+    """Gives all layers the weights of `first_weights`: the same for the same seed."""
+    gains = dict.fromkeys(network.policy_layers(), POLICY_GAIN) | {network.value_layer(): VALUE_GAIN}
+    with torch.no_grad():
+        for name, module in network.named_modules():
+            if isinstance(module, nn.Linear):
+                shape = (module.out_features, module.in_features)
+                module.weight.copy_(torch.from_numpy(orthogonal(shape, gains.get(module, HIDDEN_GAIN), name, seed)))
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)

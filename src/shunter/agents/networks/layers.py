@@ -11,9 +11,7 @@ from shunter.errors import InputError
 
 if TYPE_CHECKING:
     from shunter.agents.networks.base import Batch
-
-Towers = dict[str, list[list[int | str]]]
-"""By ``policy`` and ``value``: the layers, each with its size and the function behind it."""
+    from shunter.agents.networks.native import Towers
 
 
 class LayeredNetwork(Network):

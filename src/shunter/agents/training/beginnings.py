@@ -10,12 +10,11 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from shunter.agents.algorithms import ALGORITHMS
 from shunter.agents.learned_policy import load_policy
+from shunter.agents.networks.weights import give_weights
 from shunter.agents.training.checkpoint_files import (
     ALGORITHM,
     POLICY,
     check_layout,
-    load_network,
-    network_tensors,
     read_part,
 )
 from shunter.agents.training.config import FILE_KEYS, config_from
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from shunter.agents.training.checkpoint_files import Tensors
     from shunter.agents.training.config import TrainConfig, TrainingOptions
     from shunter.envs.layout import Layout
+    from shunter.envs.network import NativeNetwork
 
 COPIES: Final = "files"
 """Where in the folder of a run the copies are of files that it names. A folder of their own: they keep their names."""
@@ -143,7 +143,7 @@ def beginning_notes(config: TrainConfig, brought: Mapping[str, Mapping[str, Any]
     ]
 
 
-def load_beginning(network: Network, layout: Layout, training: TrainingOptions) -> Tensors:
+def load_beginning(network: Network | NativeNetwork, layout: Layout, training: TrainingOptions) -> Tensors:
     """Gives a network the weights of a checkpoint, if that is where training begins; returns all that it holds.
 
     Raises:
@@ -158,7 +158,7 @@ def load_beginning(network: Network, layout: Layout, training: TrainingOptions) 
     any_number = policy.record.network.kind == "hosts"
     found = replace(policy.layout, num_hosts=layout.num_hosts) if any_number else policy.layout
     check_layout(found, layout, init)
-    load_network(network, network_tensors(policy.network), init)
+    give_weights(network, policy.weights, init)
     return read_part(checkpoint_folder(init), POLICY).tensors
 
 

@@ -11,6 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+import safetensors
+import safetensors.numpy
+
 from shunter.agents.networks import NetworkOptions
 from shunter.checks import from_table, to_table
 from shunter.envs.kinds import environment_from, environment_table
@@ -24,8 +28,7 @@ from shunter.policies.native import spec_file
 from shunter.policies.trust import words_of_a_file
 
 if TYPE_CHECKING:
-    import torch
-    from torch import Tensor, nn
+    from numpy.typing import NDArray
 
 FORMAT: Final = 1
 POLICY: Final = "policy"
@@ -34,14 +37,15 @@ TRAINING: Final = "training"
 """``training.safetensors`` and ``training.json``: what is needed to go on training."""
 NETWORK: Final = "network."
 """What the names of the network's weights begin with."""
-OPTIMIZER: Final = "optimizer."
-"""What the names of the optimizer's tensors begin with."""
+NORMALIZER: Final = "value_normalizer."
+"""What the names of the count, mean and variance of returns begin with: the units of the values."""
 ALGORITHM: Final = "algorithm"
 """The fact of a policy that names what it was learned by."""
 MAY_BE_FILES: Final = ("order", "estimate")
 """The options of an environment that may be TOML files."""
 
-Tensors = dict[str, "Tensor"]
+Tensors = dict[str, "NDArray[Any]"]
+"""Arrays by name, as a file has them. PyTorch's are copied from and to them by `shunter.agents.common.tensors`."""
 
 
 @dataclass(frozen=True)
@@ -151,11 +155,8 @@ def write_checkpoint(folder: Path, parts: Mapping[str, Part], files: Mapping[str
 
 
 def _write_part(folder: Path, name: str, part: Part, hashes: Mapping[str, Any]) -> None:
-    # PyTorch takes seconds to load, and who only decides does without.
-    import safetensors.torch
-
-    # safetensors writes no views.
-    weights = safetensors.torch.save({key: value.contiguous() for key, value in part.tensors.items()})
+    # A number by itself has no dimension, which numpy.ascontiguousarray would give it.
+    weights = safetensors.numpy.save({key: np.asarray(value, order="C") for key, value in part.tensors.items()})
     blank = "0" * 64
     told = {"format": FORMAT, OWN_HASH: blank, "sha256": hashlib.sha256(weights).hexdigest(), **hashes}
     text = (json.dumps(told | dict(part.facts), indent=2, ensure_ascii=False) + "\n").encode()
@@ -198,14 +199,11 @@ def read_part(folder: Path, name: str) -> Part:
     Raises:
         InputError: A file is missing, cut short, changed, or of another kind.
     """
-    import safetensors
-    import safetensors.torch
-
     about, weights = folder / f"{name}.json", folder / f"{name}.safetensors"
     facts = _read_facts(about)
     try:
         data = weights.read_bytes()
-        tensors = safetensors.torch.load(data)
+        tensors = safetensors.numpy.load(data)
     except OSError as error:
         raise InputError(f"{weights}: cannot be read ({error.strerror}); give a whole checkpoint") from None
     except (safetensors.SafetensorError, ValueError, KeyError) as error:
@@ -229,35 +227,29 @@ def _read_facts(path: Path) -> dict[str, Any]:
     return content
 
 
-def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> Tensors:
-    """Returns tensors under names that begin with a prefix."""
-    return {f"{prefix}{name}": value for name, value in tensors.items()}
+def network_weights(tensors: Tensors) -> Tensors:
+    """Returns the weights of a network that a checkpoint has among its tensors, by the network's names for them."""
+    return {name.removeprefix(NETWORK): value for name, value in tensors.items() if name.startswith(NETWORK)}
 
 
-def without_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> Tensors:
-    """Returns the tensors whose names begin with a prefix, under the rest of their names."""
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+def named_weights(weights: Tensors) -> Tensors:
+    """Returns weights under the names that a checkpoint has them."""
+    return {f"{NETWORK}{name}": value for name, value in weights.items()}
 
 
-def network_tensors(network: nn.Module) -> Tensors:
-    """Returns the weights of a network under the names that a checkpoint has them."""
-    return {f"{NETWORK}{name}": value.detach() for name, value in network.state_dict().items()}
+def check_weights(weights: Tensors, shapes: Mapping[str, tuple[int, ...]], where: str) -> None:
+    """Raises an error if weights are those of another network.
 
-
-def load_network(network: nn.Module, tensors: Tensors, where: str) -> None:
-    """Gives a network the weights of a checkpoint.
-
-    Raises:
-        InputError: They are those of another network.
+    Args:
+        weights: By the network's names for them.
+        shapes: Those that the network has.
+        where: The checkpoint, for the error message.
     """
-    own = network.state_dict()
-    given = without_prefix(NETWORK, tensors)
-    for name in sorted(own.keys() | given.keys()):
-        shapes = [None if name not in those else tuple(those[name].shape) for those in (given, own)]
-        if shapes[0] != shapes[1]:
-            what = f"{name} has the shape {shapes[0]}, expected {shapes[1]}"
+    for name in sorted(weights.keys() | shapes.keys()):
+        given = weights[name].shape if name in weights else None
+        if given != shapes.get(name):
+            what = f"{name} has the shape {given}, expected {shapes.get(name)}"
             raise InputError(f"{where}: are the weights of another network: {what}; build the network as it was")
-    network.load_state_dict(given)
 
 
 def check_layout(found: Layout, wanted: Layout, where: str) -> None:
@@ -266,28 +258,3 @@ def check_layout(found: Layout, wanted: Layout, where: str) -> None:
         theirs, ours = to_table(found), to_table(wanted)
         which = [f"{key} {theirs[key]!r} instead of {ours[key]!r}" for key in theirs if theirs[key] != ours[key]]
         raise InputError(f"{where}: was made for other observations: {', '.join(which)}; use the same [environment]")
-
-
-def optimizer_tensors(optimizer: torch.optim.Optimizer, prefix: str = OPTIMIZER) -> Tensors:
-    """Returns what an optimizer remembers of each parameter, under names of its own."""
-    state: dict[int, dict[str, torch.Tensor]] = optimizer.state_dict()["state"]
-    return {f"{prefix}{index}.{name}": value for index, one in state.items() for name, value in one.items()}
-
-
-def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors, where: str, prefix: str = OPTIMIZER) -> None:
-    """Gives an optimizer back what it remembered; its settings stay.
-
-    Raises:
-        InputError: It is what an optimizer of another network remembered.
-    """
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    state: dict[int, dict[str, Any]] = {}
-    for name, tensor in tensors.items():
-        if name.startswith(prefix):
-            index, _, key = name.removeprefix(prefix).partition(".")
-            fits = index.isdecimal() and int(index) < len(parameters)
-            if not fits or tensor.shape not in ((), parameters[int(index)].shape):
-                raise InputError(f"{where}: {name} is of another network; build the network as it was")
-            # PyTorch would go on writing into the tensor that it is given.
-            state.setdefault(int(index), {})[key] = tensor.clone()
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from shunter.agents.training.event_file import EventFile
 from shunter.errors import InputError
 from shunter.files import write_file
 
@@ -70,8 +71,6 @@ class ProgressLog:
             algorithm: What learns, by name: some tags depend on it.
             resumed_at: The steps that the resumed checkpoint had seen: what was written of later ones is dropped.
         """
-        from torch.utils.tensorboard import SummaryWriter
-
         self._path = folder / CSV_FILE
         self._tags = TAGS | TAGS_OF_ALGORITHMS.get(algorithm, {})
         self._columns: list[str] = []
@@ -81,8 +80,7 @@ class ProgressLog:
             rows = [row for row in self._read() if None not in row.values() and int(row[STEPS]) <= resumed_at]
         self._columns = list(rows[0]) if rows else []
         self._rewrite(rows)
-        purge = None if resumed_at is None else resumed_at + 1
-        self._events = SummaryWriter(str(folder / TENSORBOARD_FOLDER), purge_step=purge)
+        self._events = EventFile(folder / TENSORBOARD_FOLDER, resumed_at)
 
     def write(self, steps: int, figures: Mapping[str, float]) -> None:
         """Adds a row."""
@@ -97,11 +95,14 @@ class ProgressLog:
             # Appended and closed at once: whoever looks at the file during a training sees whole rows.
             with self._path.open("a", newline="", encoding="utf-8") as file:
                 self._writer(file).writerow(row)
-        for name, value in figures.items():
+        points = {
+            tag.name: tag.factor * value
+            for name, value in figures.items()
+            for tag in self._tags.get(name, (Tag(name),))
             # The CSV file holds NaN; a curve has no place for it.
-            if math.isfinite(value):
-                for tag in self._tags.get(name, (Tag(name),)):
-                    self._events.add_scalar(tag.name, tag.factor * value, steps)
+            if math.isfinite(value)
+        }
+        self._events.add(points, steps)
 
     def flush(self) -> None:
         """Has everything written."""

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
-
-import torch
+from typing import TYPE_CHECKING, Final
 
 from shunter.agents.algorithms import ALGORITHMS
 from shunter.agents.imitation import check_imitation, imitate
 from shunter.agents.learned_policy import load_policy
-from shunter.agents.networks import build
-from shunter.agents.networks.layers import layers_of
+from shunter.agents.networks import OWN, build, check_network
+from shunter.agents.networks.native import fresh_network, native_network
+from shunter.agents.networks.weights import give_weights, weights_of
 from shunter.agents.training.beginnings import load_beginning
-from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
+from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord, named_weights, write_checkpoint
 from shunter.agents.training.config import MEANS
 from shunter.agents.training.provenance import (
     AGREEMENT,
@@ -32,10 +31,11 @@ from shunter.agents.training.trainer import Trainer
 from shunter.agents.training.trials import Trials
 from shunter.agents.training.validation import Deciding, Validation, choose_rivals, objective_of
 from shunter.comparison.seen_days import DAYS
-from shunter.envs.network import NETWORK_KINDS
+from shunter.envs.network import NativeNetwork
 from shunter.envs.rewards import own_rewards
 from shunter.envs.sources import Use
 from shunter.errors import InputError
+from shunter.extras import LEARN, is_installed, need
 from shunter.policies.checkpoint import INITIAL
 
 if TYPE_CHECKING:
@@ -43,16 +43,20 @@ if TYPE_CHECKING:
 
     from shunter.agents.algorithms import Algorithm
     from shunter.agents.networks.base import Network
+    from shunter.agents.networks.native import Towers
     from shunter.agents.training.checkpoint_files import Tensors
-    from shunter.agents.training.config import TrainConfig
+    from shunter.agents.training.config import TrainConfig, TrainingOptions
     from shunter.agents.training.trainer import Progress as TrainerProgress
     from shunter.comparison.classics import Progress
     from shunter.comparison.combinations import Combination
     from shunter.comparison.objective import Objective
     from shunter.envs.episodes import EpisodeOptions
+    from shunter.envs.layout import Layout
     from shunter.envs.sources import EpisodeSource
     from shunter.envs.vector import NativeVectorEnv
     from shunter.model.log import Log
+
+CPU: Final = "cpu"
 
 
 @dataclass(frozen=True)
@@ -94,9 +98,9 @@ class Site:
         config = self.config
         choose_device(config.training.device)
         own_rewards(config.reward)
+        check_network(config.network, config.environment.layout)
         self.check_engine()
         check_imitation(config, self.logs)
-        build(config.network, config.environment.layout)
         parts = {"--train": config.episodes, "--validation": config.validation, "--report": self.report_episodes}
         self.source.check(parts)
 
@@ -104,22 +108,25 @@ class Site:
     def foreign(self) -> str | None:
         """What the core cannot compute of this training; None: nothing."""
         config = self.config
-        reasons = {
-            f"algorithm {config.training.algorithm!r} learns by PyTorch alone": (
-                ALGORITHMS[config.training.algorithm].native_home is None
-            ),
-            f"network {config.network.kind!r} is not one of the core's": not self._has_native_network,
-            "features of your own are worked out in Python": bool(config.environment.layout.extra_features),
-            "rewards of your own are worked out in Python": bool(own_rewards(config.reward)),
-            f"device is {config.training.device!r}": choose_device(config.training.device).type != "cpu",
+        algorithm, network, device = config.training.algorithm, config.network.kind, config.training.device
+        reasons: dict[str, Callable[[], bool]] = {
+            f"algorithm {algorithm!r} learns by PyTorch alone": lambda: ALGORITHMS[algorithm].native_home is None,
+            "features of your own are worked out in Python": lambda: bool(config.environment.layout.extra_features),
+            "rewards of your own are worked out in Python": lambda: bool(own_rewards(config.reward)),
+            f"device is {device!r}": lambda: choose_device(device) != CPU,
+            # Asked last: to know it, a network of the user's own is built.
+            f"network {network!r} is not one of the core's": lambda: network not in OWN and self.layers is None,
         }
-        return next((reason for reason, holds in reasons.items() if holds), None)
+        return next((reason for reason, holds in reasons.items() if holds()), None)
 
-    @property
-    def _has_native_network(self) -> bool:
-        config = self.config
-        own = config.network.kind in NETWORK_KINDS
-        return own or layers_of(build(config.network, config.environment.layout)) is not None
+    @cached_property
+    def layers(self) -> Towers | None:
+        """The layers of a network of the user's own; None: the core could not read it, or it is one of Shunter's."""
+        if self.config.network.kind in OWN:
+            return None
+        from shunter.agents.networks.layers import layers_of
+
+        return layers_of(build(self.config.network, self.config.environment.layout))
 
     @property
     def engine(self) -> str:
@@ -128,14 +135,39 @@ class Site:
         return wanted if wanted != "auto" else "native" if self.foreign is None else "torch"
 
     def check_engine(self) -> None:
-        """Raises an error if the core is to compute what it cannot."""
-        if self.config.training.engine == "native" and self.foreign is not None:
+        """Raises an error if the core is to compute what it cannot, or PyTorch what it is not there for."""
+        training, network = self.config.training, self.config.network.kind
+        if training.imitate is not None:
+            need(LEARN, f"[training] imitate {training.imitate}")
+        # Asked first: to know whether the core can read it, the network is built.
+        if network not in OWN:
+            need(LEARN, f"[network] kind {network}")
+        if training.engine == "native" and self.foreign is not None:
             raise InputError(f"[training] engine is 'native', but {self.foreign}; take auto or torch")
+        if self.engine == "torch":
+            need(LEARN, _torch_word(training, self.foreign))
 
     def check_beginning(self) -> None:
         """Raises an error if the checkpoint to begin from is of another network, or sees something else."""
         layout = self.config.environment.layout
-        load_beginning(build(self.config.network, layout), layout, self.config.training)
+        load_beginning(self.first_network(layout, self.engine), layout, self.config.training)
+
+    def first_network(self, layout: Layout, engine: str) -> Network | NativeNetwork:
+        """Returns the network with fresh weights, which are the same in the core and in PyTorch.
+
+        Args:
+            layout: Of the environments.
+            engine: What computes it.
+        """
+        options, seed = self.config.network, self.config.training.seed
+        if engine == "native" and self.layers is None:
+            return fresh_network(options, layout, seed)
+        network = build(options, layout, seed)
+        if engine == "torch":
+            return network
+        native = native_network(options, layout, self.layers)
+        give_weights(native, weights_of(network), f"network {options.kind!r}")
+        return native
 
     def choose(self, progress: Progress | None = None) -> list[Combination]:
         """Returns for each group of episodes the classic that one would choose on training days."""
@@ -196,20 +228,24 @@ def open_trainer(
     # What a run began from may be gone when it goes on; its checkpoint remembers.
     days = recorded_days(site, folder) if resume else training_days(site.config, site.logs) + ancestor_days(site.config)
     engine = recorded_engine(folder) if resume else site.engine
+    if engine == "torch":
+        need(LEARN, f"{folder}: the run was begun by PyTorch, and" if resume else "this training")
     if engine == "native" and site.foreign is not None:
         raise InputError(f"{folder}: was begun in the core, but now {site.foreign}; go on as it began, or train anew")
     config, environments = site.config, site.environments(chosen)
     layout = environments.layout
-    network = build(config.network, layout, config.training.seed)
+    if engine == "torch" or config.training.imitate is not None:
+        _use_threads(config.training.threads)
+    network = site.first_network(layout, engine)
     beginning: Tensors = {} if resume else load_beginning(network, layout, config.training)
     told = recorded_imitation(folder) if resume else {}
     if config.training.imitate is not None and not resume:
-        told = {IMITATED: config.training.imitate, AGREEMENT: imitate(network, site.source, config)}
+        told = {IMITATED: config.training.imitate, AGREEMENT: _imitate(site, network)}
     algorithm, computed = make_algorithm(site, environments, network, engine)
     told |= facts(site, chosen) | computed | {DAYS: days}
-    record = PolicyRecord(layout, config.environment, config.network, told, layers_of(network))
+    record = PolicyRecord(layout, config.environment, config.network, told, site.layers)
     if not resume:
-        part = Part(network_tensors(network), record.to_json())
+        part = Part(named_weights(weights_of(network)), record.to_json())
         write_checkpoint(folder / INITIAL, {POLICY: part}, record.files)
     algorithm.begin_from(beginning)
     validation = _validation(site, chosen, folder)
@@ -238,7 +274,7 @@ def _validation(site: Site, chosen: Sequence[Combination], folder: Path) -> Vali
 
 
 def make_algorithm(
-    site: Site, environments: NativeVectorEnv, network: Network, engine: str
+    site: Site, environments: NativeVectorEnv, network: Network | NativeNetwork, engine: str
 ) -> tuple[Algorithm, dict[str, str]]:
     """Returns what learns, in the core or by PyTorch, and what is told of that in checkpoints."""
     config = site.config
@@ -247,20 +283,58 @@ def make_algorithm(
     if engine == "torch":
         device = choose_device(config.training.device)
         return kind.load()(environments, network, config.algorithm, **shared, device=device), {ENGINE: engine}
-    # The core builds the network of its description, and takes over the weights.
-    described = {"kind": config.network, "layers": layers_of(network)}
-    native = kind.load(native=True)(environments, network, config.algorithm, **shared, **described)
+    native = kind.load(native=True)(environments, network, config.algorithm, **shared)
     return native, {ENGINE: engine, "instructions": native.instructions}
 
 
-def choose_device(name: str) -> torch.device:
+def _imitate(site: Site, network: Network | NativeNetwork) -> float:
+    """Lets a network learn what a teacher does; returns in which part of the last decisions it did the same."""
+    config = site.config
+    pupil = site.first_network(config.environment.layout, "torch")
+    assert not isinstance(pupil, NativeNetwork)
+    give_weights(pupil, weights_of(network), "the first weights")
+    agreement = imitate(pupil, site.source, config)
+    give_weights(network, weights_of(pupil), "what has been imitated")
+    return agreement
+
+
+def _use_threads(threads: int) -> None:
+    import torch
+
+    # PyTorch would take all cores, and sums would depend on how many there are.
+    torch.set_num_threads(threads)
+
+
+def _torch_word(training: TrainingOptions, foreign: str | None) -> str:
+    """Returns what of a training needs PyTorch, as errors name a key."""
+    if training.engine == "torch":
+        return "[training] engine torch"
+    if ALGORITHMS[training.algorithm].native_home is None:
+        return f"[training] algorithm {training.algorithm}"
+    return f"this training ({foreign})"
+
+
+def choose_device(name: str) -> str:
     """Returns the device of a name: ``cpu``, ``cuda``, or ``auto`` for the graphics card if there is one.
 
     Raises:
         InputError: There is no such device here.
     """
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise InputError("[training] device is 'cuda', but PyTorch sees no graphics card; take cpu or auto")
-    return torch.device(name)
+    if name == CPU:
+        return CPU
+    if name == "cuda":
+        need(LEARN, "[training] device cuda")
+    if not has_card():
+        if name == "cuda":
+            raise InputError("[training] device is 'cuda', but PyTorch sees no graphics card; take cpu or auto")
+        return CPU
+    return "cuda"
+
+
+def has_card() -> bool:
+    """Returns whether PyTorch is there, and sees a graphics card."""
+    if not is_installed(LEARN):
+        return False
+    import torch
+
+    return torch.cuda.is_available()

@@ -9,11 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from shunter.agents.algorithms import DivergenceError, check_tensors
 from shunter.agents.learned_policy import LearnedPolicy, load_policy
-from shunter.agents.torch_evaluator import exported
 from shunter.agents.training.beginnings import COPIES
 from shunter.agents.training.best import Best, EarlyStopping, NearMiss
 from shunter.agents.training.checkpoint_files import (
@@ -30,6 +27,7 @@ from shunter.agents.training.curves import IS_BEST
 from shunter.agents.training.progress_log import ProgressLog
 from shunter.checks import from_table
 from shunter.envs.layout import Layout
+from shunter.envs.network import NativeNetwork
 from shunter.errors import InputError
 from shunter.interruption import interruption
 from shunter.policies.checkpoint import BEST, INITIAL, LAST, POLICY_FILE, check_files
@@ -109,8 +107,6 @@ class Trainer:
         Raises:
             InputError: There is nothing to resume, or it is not of this training.
         """
-        # PyTorch would take all cores, and sums would depend on how many there are.
-        torch.set_num_threads(options.threads)
         self._algorithm = algorithm
         self._record = record
         self._options = options
@@ -190,14 +186,22 @@ class Trainer:
         """Evaluates the present policy and keeps it if it is the best; returns figures, and whether to stop."""
         if self._evaluate is None:
             return {}, False
-        network = self._algorithm.network
-        measured = dict(self._evaluate(LearnedPolicy(exported(network, self._record) or network, self._record)))
+        measured = dict(self._evaluate(self._policy()))
         is_best = self._best.observe(measured, self._algorithm.steps)
         if is_best:
             self._save(BEST)
             self._tell_best()
         figures = {f"validation/{name}": value for name, value in measured.items()} | {IS_BEST: float(is_best)}
         return figures, self._stopping.observe(measured)
+
+    def _policy(self) -> LearnedPolicy:
+        """Returns the present policy; the core decides wherever it knows the network."""
+        network = self._algorithm.network
+        if not isinstance(network, NativeNetwork):
+            from shunter.agents.torch_evaluator import exported
+
+            network = exported(network, self._record) or network
+        return LearnedPolicy(network, self._record)
 
     def _tell_best(self) -> None:
         if self._keep is not None:
