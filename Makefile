@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help tools services install demo test lint rust-test python-test soak fuzz bench lsf-plugin format clean
+.PHONY: help tools services install dev wheel demo test lint rust-test python-test soak fuzz bench lsf-plugin format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,24 +28,58 @@ services: ## Install the system packages that some tests and benchmarks need (ro
 	@missing=; for each in $(SERVICES); do command -v $${each%%:*} >/dev/null || missing="$$missing $${each##*:}"; done; \
 	test -z "$$missing" || { apt-get update --quiet=2 && DEBIAN_FRONTEND=noninteractive apt-get install --quiet=2 --yes --no-install-recommends $$missing; }
 
-# The stamps make a second call quick: the environment is built again only when what it is built from changes.
-$(VENV)/.requirements: pyproject.toml constraints.txt | tools
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --constraint constraints.txt
+# Bytecode is made of what is imported, when it is imported: to make it of all packages at once takes half the time.
+PIP += --no-compile
+MATURIN := PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin
+CORE := core/Cargo.toml core/cbindgen.toml $(shell find core/src -name '*.rs')
+# Two things at a time: the core compiles on one core of the machine while packages are fetched and unpacked on another.
+BESIDE := $(MAKE) --no-print-directory --jobs 2 $(VENV)/.core
+
+# The stamps make a second call quick: each step is done again only when what it is made from changes.
+$(VENV)/.made: constraints.txt | tools
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt maturin cffi
+	$(PIP) maturin cffi 'tomli; python_version < "3.11"'
 	touch $@
 
-$(VENV)/.installed: $(VENV)/.requirements core/Cargo.toml core/cbindgen.toml $(shell find core/src -name '*.rs')
-	PATH="$(CURDIR)/$(BIN):$$PATH" PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[dev]'
+$(VENV)/.base: $(VENV)/.made pyproject.toml .ci/packages.py
+	$(BIN)/python .ci/packages.py > $@.txt
+	$(PIP) --requirement $@.txt
 	touch $@
 
-install: $(VENV)/.installed ## Make .venv, build the core, install Shunter in it (editable)
+$(VENV)/.extras: $(VENV)/.base
+	$(BIN)/python .ci/packages.py dev > $@.txt
+	$(PIP) --requirement $@.txt
+	touch $@
+
+$(VENV)/.core: $(VENV)/.made $(CORE)
+	$(MATURIN) develop --release --skip-install --quiet
+	touch $@
+
+# The core is compiled by now: this takes three seconds.
+$(VENV)/.installed: $(VENV)/.core $(VENV)/.base
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) --no-build-isolation --no-deps --editable .
+	touch $@
+
+install: ## Make .venv, build the core, install Shunter in it (editable), with what its base needs
+	@$(BESIDE) $(VENV)/.base
+	@$(MAKE) --no-print-directory $(VENV)/.installed
+
+dev: ## The same with all extras and the tests' tools
+	@$(BESIDE) $(VENV)/.extras
+	@$(MAKE) --no-print-directory $(VENV)/.installed
+
+wheel: $(VENV)/.made ## Build a wheel, which needs no compiler where it is installed, and a source archive in dist/
+	rm -rf dist
+	$(MATURIN) build --release --strip --out dist --manifest-path core/Cargo.toml
+	$(MATURIN) sdist --out dist --manifest-path core/Cargo.toml
 
 demo: install ## From a generated log to a recommendation with a page, demo/report.html (a minute)
 	$(BIN)/shunter advise 'generate:lublin?seed=1&jobs=20000&cores=256&load=0.75&requests=factor&site=fcfs/easy' --quick --out demo
 
 test: lint rust-test python-test ## Run all checks and tests: Rust and Python, lint and types
 
-lint: install
+lint: dev
 	cargo fmt --manifest-path core/Cargo.toml --check
 	cargo clippy --manifest-path core/Cargo.toml --quiet --all-targets -- --deny warnings
 	$(BIN)/ruff check
@@ -55,19 +89,19 @@ lint: install
 rust-test: tools
 	cargo test --manifest-path core/Cargo.toml --quiet
 
-python-test: install
+python-test: dev
 	$(BIN)/python -m pytest --numprocesses 2
 
 MINUTES ?= 10
-soak: install ## Run the property tests with fresh seeds for a given time: make soak MINUTES=60
+soak: dev ## Run the property tests with fresh seeds for a given time: make soak MINUTES=60
 	$(BIN)/python -m tests.soak --minutes $(MINUTES)
 
 COUNT ?= 20000
 SEED ?= 1
-fuzz: install ## Read damaged files of every kind: make fuzz COUNT=200000 SEED=7
+fuzz: dev ## Read damaged files of every kind: make fuzz COUNT=200000 SEED=7
 	$(BIN)/python -m tests.fuzz --count $(COUNT) --seed $(SEED)
 
-bench: install ## Run the benchmarks; they print figures and ratios
+bench: dev ## Run the benchmarks; they print figures and ratios
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/read_traces.py
 	$(BIN)/python benchmarks/simulate.py
@@ -92,11 +126,11 @@ bench: install ## Run the benchmarks; they print figures and ratios
 lsf-plugin: tools ## Build the plugin for LSF's scheduler: plugins/lsf/README.md
 	$(MAKE) --directory plugins/lsf
 
-format: install ## Format and mend what can be mended by a tool
+format: dev ## Format and mend what can be mended by a tool
 	cargo fmt --manifest-path core/Cargo.toml
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) core/target src/shunter/_core/__init__.py src/shunter/_core/ffi.py src/shunter/_core/*.so demo plugins/lsf/build
+	rm -rf $(VENV) dist core/target src/shunter/_core/__init__.py src/shunter/_core/ffi.py src/shunter/_core/*.so demo plugins/lsf/build
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -34,7 +34,7 @@ from shunter.model.fitting import why_any_node_will_do
 from shunter.model.log import Log
 from shunter.model.windows import Windows
 from shunter.model.workload import Workload
-from shunter.policies.catalog import PICK_HOST, PLACEMENTS
+from shunter.policies.catalog import PICK_HOST, PLACEMENTS, PYTHON_PLACEMENTS
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.workloads.generators import eda
 from shunter.workloads.reading import SEED_STEP, read_log
@@ -390,7 +390,9 @@ class PickHostSource(EpisodeSource):
 
     def rivals(self, *, same_estimate: bool = False) -> Sequence[Combination]:
         """Returns every placement of Shunter's; none of them looks at run times."""
-        return () if same_estimate else [Combination(name, self.options.placed_by(name)) for name in PLACEMENTS]
+        # A solver is asked about whole GPUs alone, which drawn jobs do not have.
+        names = [name for name in PLACEMENTS if name not in PYTHON_PLACEMENTS]
+        return () if same_estimate else [Combination(name, self.options.placed_by(name)) for name in names]
 
     def usual(self) -> Combination:
         """Returns the first placement of all, which takes the first host that has room."""

@@ -11,6 +11,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from shunter.agents.training.curves import IS_BEST
 from shunter.agents.training.progress_log import STEPS
 from shunter.report.drawing import BASELINE_COLOR, COLORS, GRID, finish, new_figure
+from shunter.report.learning_columns import CHANGE, PANELS, RATIO, WAIT_RATIO
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,18 +20,6 @@ if TYPE_CHECKING:
 
     from shunter.agents.training.curves import Curves
 
-RATIO: Final = "validation/ratio"
-WAIT_RATIO: Final = "validation/wait_ratio"
-CHANGE: Final = "approximate_kl"
-PANELS: Final = (
-    (WAIT_RATIO, "mean wait to the classic's", "validation"),
-    ("return", "return of an episode", "training"),
-    ("entropy", "entropy of the policy", "training"),
-    (CHANGE, "change of the policy in an update (KL)", "training"),
-    ("wait_share", "share of decisions to wait", "training"),
-    ("explained_variance", "share of returns that the value explains", "training"),
-)
-"""Beside the metric: the column, what it is, and where it was measured."""
 SMOOTHED_OVER: Final = 40
 """Curves of more points than this get a line through means of their neighbors."""
 MISSED_COLOR: Final = "black"

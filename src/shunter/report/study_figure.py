@@ -11,7 +11,8 @@ from matplotlib.ticker import MaxNLocator
 from shunter.agents.training.curves import mean_curves, read_curves
 from shunter.errors import InputError
 from shunter.report.drawing import BASELINE_COLOR, COLORS, GRID, finish, new_figure
-from shunter.report.learning_figure import RATIO, cut_off, draw_band
+from shunter.report.learning_columns import RATIO
+from shunter.report.learning_figure import cut_off, draw_band
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -132,7 +132,8 @@ def _check(requests: Sequence[TrainRequest], folder: Path) -> int:
             check_run_folder(one.folder(), one.force or one.resume)
     configs = [one.resolved(one.folder()).config for one in requests]
     # Read here once: what is wrong with the log is one line, and not one for each seed.
-    Site.of(configs[0]).check()
+    with requests[0].naming_options():
+        Site.of(configs[0]).check()
     return configs[0].training.threads
 
 

@@ -19,6 +19,7 @@ from shunter.files import parse_json
 from shunter.metrics.labels import counted
 from shunter.metrics.run_folder import CALIBRATION, MANIFEST, SCHEDULE
 from shunter.parquet import read_parquet
+from shunter.report.learning_columns import RATIO
 from shunter.report.page.calibrations import calibration_sections, calibration_summary
 from shunter.report.page.comparisons import comparison_sections, comparison_summary
 from shunter.report.page.learning import (
@@ -203,8 +204,6 @@ def _trainings(folders: Sequence[Path], anonymous: bool) -> Page:
 
 
 def _best_of(curves: Curves) -> str:
-    from shunter.report.learning_figure import RATIO
-
     _, ratio = curves.of(RATIO)
     return (
         f"{curves.name}: best ratio in validation {ratio.min():.3f}."

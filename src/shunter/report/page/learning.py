@@ -9,7 +9,7 @@ from shunter.agents.training.curves import IS_BEST, Curves
 from shunter.comparison.roles import BASELINE, BEST, CHOSEN, LEARNED, ROLES, TUNED
 from shunter.metrics.labels import counted, percent
 from shunter.metrics.table import higher_is_better
-from shunter.report.learning_figure import PANELS, RATIO
+from shunter.report.learning_columns import PANELS, RATIO
 from shunter.report.page import charts
 from shunter.report.page.comparisons import findings_table
 from shunter.report.page.parts import NOTE, PLAIN, Beside, Chart, Details, Fact, Part, Prose, Section, Summary, Table
