@@ -53,7 +53,8 @@ $(VENV)/.extras: $(VENV)/.base
 	touch $@
 
 $(VENV)/.core: $(VENV)/.made $(CORE)
-	$(MATURIN) develop --release --skip-install --quiet
+	@echo "compiling the core"
+	@$(MATURIN) develop --release --skip-install > $@.log 2>&1 || { cat $@.log; exit 1; }
 	touch $@
 
 # The core is compiled by now: this takes three seconds.
