@@ -19,6 +19,8 @@ from tests.agents.untrained import (
     write_layered_policy,
     write_policy,
 )
+from tests.cli.conftest import Command
+from tests.cli.conftest import shunter as shunter
 
 BLOCKED = (
     *("torch", "tensorboard", "matplotlib", "highspy", "ray"),
@@ -225,9 +227,19 @@ MISSING = [
 
 
 @pytest.mark.parametrize(("arguments", "what", "extra"), MISSING, ids=lambda value: str(value)[:40])
-def test_what_needs_an_extra_names_it(base: Base, arguments: tuple[str, ...], what: str, extra: str) -> None:
-    assert base.error(*arguments) == f"error: {what}: pip install 'shunter[{extra}]'\n"
-    assert not (base.folder / "run").exists()
+def test_what_needs_an_extra_names_it(
+    arguments: tuple[str, ...],
+    what: str,
+    extra: str,
+    shunter: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in BLOCKED:
+        monkeypatch.setitem(sys.modules, name, None)
+    assert shunter(*arguments).error() == f"{what}: pip install 'shunter[{extra}]'"
+    assert not list(tmp_path.iterdir())
 
 
 REGISTERED = """
@@ -249,10 +261,12 @@ def test_a_policy_whose_network_is_the_users_own_names_it(base: Base) -> None:
     assert done.stderr.splitlines()[-1] == f"shunter.errors.InputError: {line}"
 
 
-def test_a_run_that_pytorch_began_names_it(base: Base) -> None:
-    words = [sys.executable, "-m", "shunter", *TRAIN, "--engine", "torch"]
-    subprocess.run(words, check=True, capture_output=True, cwd=base.folder)
-    line = base.error("train", "--resume", "--out", "run", "--steps", "128")
+@pytest.mark.usefixtures("few_classics")
+def test_a_run_that_pytorch_began_names_it(shunter: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert shunter(*TRAIN, "--engine", "torch").code == 0
+    monkeypatch.setitem(sys.modules, "torch", None)
+    line = shunter("train", "--resume", "--out", "run", "--steps", "128").err
     assert line == "error: [training] engine torch needs PyTorch: pip install 'shunter[learn]'\n"
 
 

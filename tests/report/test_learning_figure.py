@@ -9,7 +9,8 @@ import pytest
 
 from shunter.agents.training.curves import Curves, read_bands, read_curves
 from shunter.errors import InputError
-from shunter.report.learning_figure import PANELS, draw_learning, smoothed
+from shunter.report.learning_columns import PANELS
+from shunter.report.learning_figure import draw_learning, smoothed
 
 ROWS = (
     "steps,validation/ratio,validation/wait_ratio,return,entropy,approximate_kl,wait_share,explained_variance,"
