@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help tools services install dev wheel demo test lint rust-test python-test soak fuzz bench lsf-plugin format clean
+.PHONY: help tools services install dev wheel demo test test-all lint rust-test soak fuzz bench lsf-plugin format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,7 +78,14 @@ wheel: $(VENV)/.made ## Build a wheel, which needs no compiler where it is insta
 demo: install ## From a generated log to a recommendation with a page, demo/report.html (a minute)
 	$(BIN)/shunter advise 'generate:lublin?seed=1&jobs=20000&cores=256&load=0.75&requests=factor&site=fcfs/easy' --quick --out demo
 
-test: lint rust-test python-test ## Run all checks and tests: Rust and Python, lint and types
+test: lint rust-test ## Formatting, lint, types, Rust tests and the quick suite (8 minutes on two cores)
+	$(PYTEST)
+
+test-all: lint rust-test ## The same with every test: slow ones, repetitions, all examples (40 minutes)
+	$(PYTEST) --all
+
+# Three on two cores, for many tests wait for processes.
+PYTEST := $(BIN)/python -m pytest --numprocesses 3 --quiet
 
 lint: dev
 	cargo fmt --manifest-path core/Cargo.toml --check
@@ -89,9 +96,6 @@ lint: dev
 
 rust-test: tools
 	cargo test --manifest-path core/Cargo.toml --quiet
-
-python-test: dev
-	$(BIN)/python -m pytest --numprocesses 2
 
 MINUTES ?= 10
 soak: dev ## Run the property tests with fresh seeds for a given time: make soak MINUTES=60
