@@ -136,11 +136,13 @@ def test_a_policy_is_trained_judged_and_looked_into(base: Base) -> None:
     base.shunter("report", "run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", ["mlp", "attention"])
 def test_every_network_of_the_core_is_trained(base: Base, network: str) -> None:
     base.shunter("train", "--workload", LUBLIN, *SHORT[:-2], "--network", network, "--out", "run")
 
 
+@pytest.mark.slow
 def test_a_policy_that_chooses_hosts_is_trained(base: Base) -> None:
     few = ("--num-hosts", "3", "--episode-length", "10", "--max-jobs-per-step", "9")
     base.shunter("train", "--env", "pick-host", *SHORT[:-4], *few, "--seeds", "2", "--threads", "2", "--out", "run")
@@ -154,6 +156,7 @@ def test_a_log_is_looked_at_and_a_policy_tuned(base: Base) -> None:
     assert json.loads(base.shunter("compare", LUBLIN, "--policy", "sjf,tuned.toml", *FEW, "--threads", "2", "--json"))
 
 
+@pytest.mark.slow
 def test_a_run_is_simulated_explained_replayed_and_shown(base: Base, checkpoint: str) -> None:
     base.shunter("simulate", LUBLIN, "--policy", checkpoint, "--out", "run")
     assert json.loads(base.shunter("explain", "run", "40", "--json"))
