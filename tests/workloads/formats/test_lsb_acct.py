@@ -13,12 +13,11 @@ import pytest
 from shunter.errors import InputError
 from shunter.model.workload import Workload
 from shunter.workloads import read_workload
-from shunter.workloads.formats import detect_format
 from shunter.workloads.formats.lsb_acct import PARTED, recognizes
 from shunter.workloads.text.leaving import LEFT_RULE
 from shunter.workloads.text.requeues import REQUEUED
 from shunter.workloads.text.source import open_source
-from tests.support import trace, traces_folder
+from tests.support import trace
 
 USED = "1.5 0.25 3756 0 -1 0 0 407 4 0 936 8 -1 0 0 0 19 2 -1"
 REST = '"" -1 "" -1 0 "" 0 0 "" 60 "/w" 0 "" 0.000000 0.00 0.00 0.00 0.00'
@@ -269,18 +268,6 @@ def test_the_real_records_of_version_nine() -> None:
         job = read_workload(trace(f"lsf/xdmod/{name}")).jobs.row(0, named=True)
         assert (job["tasks"], job["cores_per_task"], job["nodes"]) == (8, 16, 8)
         assert (job["run_s"], job["requested_s"], job["logged_wait_s"]) == (40368, 43200, 453)
-
-
-def test_recognition() -> None:
-    folder = traces_folder()
-    if not folder.is_dir():
-        pytest.skip("the logs are absent")
-    others = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    ours = [path for path in others if recognizes(open_source(path))]
-    assert {path.relative_to(folder).parts[0] for path in ours} == {"lsf"}
-    assert all("lsb.acct" in path.name or path.suffix == ".log" for path in ours)
-    assert len(ours) == 14
-    assert {detect_format(open_source(path)) for path in ours} == {"lsb-acct"}
 
 
 @pytest.mark.parametrize("text", ["x", '"JOB_FINISH"', '"JOB_NEW" "10.108" 1 2 3', '"JOB_FINISH" 10.1 5', "\x01\x02"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -11,12 +10,9 @@ import pytest
 from shunter.errors import InputError
 from shunter.model.workload import Workload
 from shunter.workloads import read_workload
-from shunter.workloads.formats import jobcomp, sacct, sacct_json
-from shunter.workloads.machines import scontrol, sinfo
 from shunter.workloads.text.leaving import LEFT_RULE
 from shunter.workloads.text.requeues import REQUEUED
-from shunter.workloads.text.source import Source, open_source
-from tests.support import trace, traces_folder
+from tests.support import trace
 
 COST_SIMULATOR = "slurm/hpc-cost-simulator/sacct-output-"
 
@@ -140,45 +136,6 @@ def test_the_completion_log_of_rltune() -> None:
     assert counts(workload, "status") == {"completed": 59, "failed": 16, "node_fail": 1, "timeout": 1}
     assert counts(workload, "cores_per_task") == {4.0: 43, 8.0: 18, 16.0: 16}
     assert workload.jobs["run_s"].median() == 52
-
-
-CLAIMS: dict[str, Callable[[Source], bool]] = {
-    "sacct": sacct.recognizes,
-    "sacct-json": sacct_json.recognizes,
-    "jobcomp": jobcomp.recognizes,
-    "scontrol": scontrol.recognizes,
-    "sinfo": sinfo.recognizes,
-}
-
-
-def _expected(path: str) -> set[str]:
-    if path.startswith(("slurm/xdmod/phillips", "slurm/xdmod/unit", "slurm/hpc-cost-simulator/")):
-        return {"sacct"}
-    if path.startswith("slurm/json/sacct"):
-        return {"sacct-json"}
-    named = {
-        "slurm/rltune_jobcomp/jobcomp.log": "jobcomp",
-        "slurm/text/scontrol_show_node_oneliner.txt": "scontrol",
-        "slurm/json/rivos_sinfo_out.json": "sinfo",
-    }
-    return {named[path]} if path in named else set()
-
-
-def test_each_file_is_recognized_by_its_reader_alone() -> None:
-    trace("slurm/xdmod/phillips.log.gz")
-    root = traces_folder()
-    files = [path for path in sorted(root.rglob("*")) if path.is_file() and path.suffix != ".md"]
-    assert len(files) > 50
-    found = {_name(path, root): _claimed_by(open_source(path)) for path in files}
-    assert found == {_name(path, root): _expected(_name(path, root)) for path in files}
-
-
-def _name(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix()
-
-
-def _claimed_by(source: Source) -> set[str]:
-    return {name for name, claims in CLAIMS.items() if claims(source)}
 
 
 def test_features_that_jobs_ask_for(tmp_path: Path) -> None:
