@@ -10,6 +10,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+import polars as pl
+
 FIGURES: Final = Path(__file__).parent / "figures"
 
 
@@ -47,6 +49,11 @@ def pyss_workloads() -> tuple[PyssWorkload, ...]:
         jobs = tuple(PyssJob(*(int(row[column]) for column in columns)) for row in rows)
         found.append(PyssWorkload(name, tuple(rules.split()), jobs))
     return tuple(found)
+
+
+def pyss_curie() -> pl.DataFrame:
+    """Returns 10,000 jobs of CEA-Curie with the waits that pyss's EASY gives them on 80,640 cores."""
+    return pl.read_csv(FIGURES / "pyss_curie.csv.gz")
 
 
 @dataclass(frozen=True)
