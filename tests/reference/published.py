@@ -43,12 +43,12 @@ class PyssWorkload:
 @cache
 def pyss_workloads() -> tuple[PyssWorkload, ...]:
     """Returns the workloads of pyss, with the end times that it expects under first come, first served."""
-    found = []
+    workloads = []
     for (name, rules), rows in groupby(_rows("pyss_schedules.csv"), lambda row: (row["workload"], row["rules"])):
         columns = ("submit_s", "run_s", "requested_s", "cores", "end_s")
         jobs = tuple(PyssJob(*(int(row[column]) for column in columns)) for row in rows)
-        found.append(PyssWorkload(name, tuple(rules.split()), jobs))
-    return tuple(found)
+        workloads.append(PyssWorkload(name, tuple(rules.split()), jobs))
+    return tuple(workloads)
 
 
 def pyss_curie() -> pl.DataFrame:
@@ -120,7 +120,7 @@ class TierPool:
     free: tuple[int, ...]
     request: int
     min_nodes: int
-    found: dict[tuple[int, str], Tier | None]
+    best: dict[tuple[int, str], Tier | None]
 
 
 @cache
@@ -132,8 +132,8 @@ def rltune_pools() -> tuple[TierPool, ...]:
         free = tuple(map(int, group[0]["free"].split()))
         sizes = (int(group[0][column]) for column in ("gpus_per_node", "request", "min_nodes"))
         gpus_per_node, request, min_nodes = sizes
-        found = {(int(row["tier"]), row["order"]): _tier(row) for row in group}
-        pools.append(TierPool(gpus_per_node, free, request, min_nodes, found))
+        best = {(int(row["tier"]), row["order"]): _tier(row) for row in group}
+        pools.append(TierPool(gpus_per_node, free, request, min_nodes, best))
     return tuple(pools)
 
 

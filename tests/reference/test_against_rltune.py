@@ -15,7 +15,7 @@ def test_tiers_are_never_worse_than_those_of_rltune(vector: TierPool) -> None:
     can_take = {node: gpus for node, gpus in free.items() if gpus}
     pool = LikePool(vector.gpus_per_node, free, can_take, vector.request, 1)
     assert pool.fewest_nodes == vector.min_nodes
-    for (tier, order), theirs in vector.found.items():
+    for (tier, order), theirs in vector.best.items():
         if theirs is None:
             continue
         assignment: TasksOn = dict(theirs.assignment)

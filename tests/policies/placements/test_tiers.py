@@ -63,7 +63,7 @@ def test_is_never_worse_than_rltune(tier: int, order: Order) -> None:
     for vector in rltune_pools():
         free, request, gpus_per_node = list(vector.free), vector.request, vector.gpus_per_node
         ours = find_tier(free, request, gpus_per_node, tier=tier, order=order)
-        theirs = vector.found[tier, order]
+        theirs = vector.best[tier, order]
         if ours is not None:
             check_option(ours, free, request, gpus_per_node, tier)
         if theirs is None:

@@ -21,11 +21,11 @@ def kinds_of(nodes: Iterable[Node]) -> Kinds:
 
 def published_kinds(name: str) -> Kinds:
     """Returns the kinds of machines on a published list; a core for each GPU where it tells no cores."""
-    found: Kinds = Counter()
+    kinds: Kinds = Counter()
     with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if row["list"] == name:
                 memory_mb = int(row["memory_mb"]) if row["memory_mb"] else None
                 kind = (float(row["cores"]), memory_mb, int(row["gpus"]), row["gpu_type"] or None)
-                found[kind] = int(row["nodes"])
-    return found
+                kinds[kind] = int(row["nodes"])
+    return kinds

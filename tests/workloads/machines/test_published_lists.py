@@ -176,10 +176,10 @@ def test_a_short_list(tmp_path: Path, which: str) -> None:
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_kinds_add_up_to_what_is_stated(name: str) -> None:
     _, nodes, gpus, cores = PUBLISHED[name]
-    found = published_kinds(name)
-    assert (found.total(), sum(kind[2] * count for kind, count in found.items())) == (nodes, gpus)
+    kinds = published_kinds(name)
+    assert (kinds.total(), sum(kind[2] * count for kind, count in kinds.items())) == (nodes, gpus)
     if cores is not None:
-        assert sum(kind[0] * count for kind, count in found.items()) == pytest.approx(cores, rel=1e-4)
+        assert sum(kind[0] * count for kind, count in kinds.items()) == pytest.approx(cores, rel=1e-4)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
