@@ -29,16 +29,8 @@ def traces_folder() -> Path:
 
 
 def trace(name: str) -> Path:
-    """Returns a job log such as ``swf/lublin_256.swf.gz``; skips the test, or the module, where it is absent."""
-    return _present(traces_folder() / name)
-
-
-def reference_figures(name: str) -> Path:
-    """Returns a file of another simulator's figures, from ``reference`` beside the logs; skips where it is absent."""
-    return _present(traces_folder().parent / "reference" / name)
-
-
-def _present(path: Path) -> Path:
-    if not path.is_file():
-        pytest.skip(f"{path.name} is not in {path.parent}; set SHUNTER_TRACES to the logs", allow_module_level=True)
-    return path
+    """Returns a job log such as ``swf/lublin_256.swf.gz``; skips the test where it is absent, for one reason."""
+    folder = traces_folder()
+    if not (folder / name).is_file():
+        pytest.skip(f"job logs are not in {folder}; set SHUNTER_TRACES to the folder with the published logs")
+    return folder / name

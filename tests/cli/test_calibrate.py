@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from tests.cli.conftest import Command, write_log
-from tests.support import trace
 
 
 def line(job: int, submit: int, wait: int, run: int, processors: int) -> str:
@@ -100,12 +99,6 @@ def test_a_log_without_start_times(shunter: Command, log: Path) -> None:
 def test_a_window_without_start_times(shunter: Command, waits: Path) -> None:
     error = shunter("calibrate", "--workload", waits, "--start", 3).error()
     assert "waits.swf[3:4]: the log does not say when jobs started" in error
-
-
-@pytest.mark.parametrize("name", ["lublin_256", "LLNL-Thunder-2007-1.1-cln", "NASA-iPSC-1993-3.1-cln"])
-def test_real_logs_without_start_times(shunter: Command, name: str) -> None:
-    error = shunter("calibrate", "--workload", trace(f"swf/{name}.swf.gz")).error()
-    assert error.startswith(f"{name}.swf.gz: the log does not say when jobs started")
 
 
 def test_outputs_are_checked_first(shunter: Command, waits: Path, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from shunter import __version__
 from tests.cli.conftest import Command, swf_line, write_log
-from tests.support import trace
 
 
 def flat(text: str) -> str:
@@ -152,10 +151,3 @@ def test_help(shunter: Command) -> None:
     answer = shunter("trace", "info", "--help")
     assert (answer.code, answer.err) == (0, "")
     assert "shunter trace info log.swf.gz" in answer.out
-
-
-def test_a_real_log(shunter: Command) -> None:
-    text = flat(shunter("trace", "info", trace("swf/KTH-SP2-1996-2.1-cln.swf.gz")).out)
-    assert "(swf): 27,992 jobs on 100 cores: offered load 68.6 %" in text
-    assert "first arrival (local standard time) 1996-09-30 11:38:01" in text
-    assert "completed 73.2 % failed 26.8 %" in text.replace("│", " ")

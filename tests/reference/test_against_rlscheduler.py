@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import pytest
 
 from tests.reference.model import Config, RefJob, RefNode, Score, Start
+from tests.reference.published import RlschedulerRun, rlscheduler_jobs, rlscheduler_runs
 from tests.reference.simulator import simulate
-from tests.support import reference_figures, trace
-
-LUBLIN = trace("swf/lublin_256.swf.gz")
-FIGURES = reference_figures("rlscheduler_lublin256.json")
 
 
 @cache
 def lublin_jobs() -> tuple[RefJob, ...]:
-    """Returns the log's jobs as RLScheduler reads them."""
-    jobs: list[tuple[int, RefJob]] = []
-    for line in gzip.decompress(LUBLIN.read_bytes()).decode().splitlines():
-        if not line.strip() or line.startswith(";"):
-            continue
-        field = [int(float(text)) for text in line.split()]
-        run_s = 10 if field[3] < 0 else field[3]
-        requested_s = run_s if field[8] == -1 else field[8]
-        job = RefJob(field[1] * 1000, run_s * 1000, requested_s * 1000, tasks=max(field[4], field[7]))
-        if run_s > 0:
-            jobs.append((field[0], job))
-    return tuple(job for _, job in sorted(jobs, key=lambda pair: pair[0]))
+    """Returns the jobs as RLScheduler takes them: what is requested is the run time."""
+    return tuple(
+        RefJob(submit_s * 1000, run_s * 1000, run_s * 1000, tasks=cores)
+        for submit_s, run_s, cores in rlscheduler_jobs()
+    )
 
 
 def wfp(place: int, job: RefJob, now_ms: int) -> float:
@@ -56,18 +43,10 @@ POLICIES: dict[str, str | Score] = {
 }
 
 
-def records() -> list[Any]:
-    """Returns the figures of the short runs, all policies, with and without backfill."""
-    if not FIGURES.exists():
-        return []
-    every = json.loads(FIGURES.read_text())["records"]
-    starts = sorted({record["start"] for record in every})[:2]
-    return [record for record in every if record["length"] == 256 and record["start"] in starts]
-
-
-def name(record: dict[str, Any]) -> str:
-    """Returns a test's name for one record."""
-    return f"{record['start']}-{record['policy']}-{'backfill' if record['backfill'] else 'plain'}"
+def short_runs() -> list[RlschedulerRun]:
+    """Returns the short runs of two starts, all policies, with and without backfill."""
+    starts = sorted({run.start for run in rlscheduler_runs()})[:2]
+    return [run for run in rlscheduler_runs() if run.length == 256 and run.start in starts]
 
 
 def mean_slowdown(jobs: Sequence[RefJob], starts_s: list[int], order: list[int]) -> float:
@@ -80,19 +59,16 @@ def mean_slowdown(jobs: Sequence[RefJob], starts_s: list[int], order: list[int])
     return total / len(jobs)
 
 
-@pytest.mark.every(6)
-@pytest.mark.parametrize("record", records(), ids=name)
-def test_start_times_and_slowdown_are_those_of_rlscheduler(record: dict[str, Any]) -> None:
-    jobs = lublin_jobs()[record["start"] : record["start"] + record["length"]]
-    config = Config(
-        policy=POLICIES.get(record["policy"], record["policy"]),
-        dispatch="committed-backfill" if record["backfill"] else "committed",
-    )
+@pytest.mark.every(13)
+@pytest.mark.parametrize("run", short_runs(), ids=str)
+def test_start_times_and_slowdown_are_those_of_rlscheduler(run: RlschedulerRun) -> None:
+    jobs = lublin_jobs()[run.start : run.start + run.length]
+    config = Config(policy=POLICIES.get(run.policy, run.policy), dispatch=run.dispatch)
 
-    result = simulate(jobs, [RefNode(cores_milli=record["cluster_size"] * 1000)], config)
+    result = simulate(jobs, [RefNode(cores_milli=256_000)], config)
 
     starts_s = [start_ms // 1000 for start_ms in result.start_ms if start_ms is not None]
     digest = hashlib.sha256(",".join(map(str, starts_s)).encode()).hexdigest()
-    assert digest[:16] == record["start_times_sha256_16"]
+    assert digest[:16] == run.start_times_sha256_16
     in_start_order = [event.job for event in result.events if isinstance(event, Start)]
-    assert mean_slowdown(jobs, starts_s, in_start_order) == record["avg_bsld"]
+    assert mean_slowdown(jobs, starts_s, in_start_order) == run.mean_bounded_slowdown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable
 from functools import cache
 from itertools import combinations, pairwise
@@ -19,7 +20,6 @@ from shunter.model.workload import Workload
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import Simulation
 from tests.simulation.test_policy_orders import STANDING, Waits
-from tests.support import trace
 
 HALF_LIFE_S = 604_800.0
 FORMULAS: dict[str, Callable[[Waits], float]] = {
@@ -30,6 +30,7 @@ FORMULAS: dict[str, Callable[[Waits], float]] = {
     "linear?size=0.6&wait=0.1": lambda job: math.log(max(job.r, 1)) + 0.6 * math.log(job.n) - job.w / 36_000,
 }
 """Of jobs that all ask for something, so that no size is 0."""
+LOGS = ("bursty-gpu", "helios-like", "philly-like", "pods")
 NINE = ("saf", "smallest", "largest", "laf", "f1", "f2", "f3", "f4", "wfp3", "unicef", "srf", "lrf", "fcfs")
 
 
@@ -40,19 +41,32 @@ def crowded(workload: Workload, cluster: Cluster) -> Log:
     return Log(Workload.from_frame(jobs.with_columns(submit_s), name=workload.name), cluster)
 
 
+def pods() -> Workload:
+    """Returns jobs of a task each, as on openb: cores in thousandths, and parts of a GPU or several."""
+    draw = random.Random(4)
+    jobs = [
+        {
+            "submit_s": 0.0,
+            "run_s": float(round(draw.lognormvariate(7, 2)) + 1),
+            "cores_per_task": round(draw.uniform(0.5, 32), 3),
+            "gpus_per_task": draw.choice([0.0, 0.27, 0.46, 0.81, 1.0, 1.0, 2.0, 4.0, 8.0]),
+        }
+        for _ in range(400)
+    ]
+    return Workload.from_frame(pl.DataFrame(jobs), name="pods")
+
+
 @cache
 def log_of(name: str) -> Log:
-    """Returns a crowded log; those of real sites on a part of their machine."""
+    """Returns a crowded log, on a part of a machine."""
+    if name == "pods":
+        return crowded(pods(), Cluster.from_nodes((Node("n0", 96, None, 8),), name=name))
+    workload = read_workload(f"generate:{name}?seed=3")
     if name == "bursty-gpu":
-        spec = "generate:bursty-gpu?seed=3"
-        return crowded(read_workload(spec), Cluster.from_nodes(read_cluster("gpu-64").nodes[:2], name="two"))
-    file, form, nodes = {
-        "helios": ("helios/venus_gpu_jobs_clip48h.csv.gz", "helios", [Node(f"n{k}", 48, None, 8) for k in range(2)]),
-        "philly": ("philly/philly_sia.csv.gz", "philly", [Node(f"n{k}", 24, None, 8) for k in range(2)]),
-        "openb": ("alibaba_openb_v2023/openb_pod_list_default.csv.gz", None, [Node("n0", 96, None, 8)]),
-    }[name]
-    workload = read_workload(trace(file), format=form)
-    return crowded(workload, Cluster.from_nodes(tuple(nodes), name=name))
+        return crowded(workload, Cluster.from_nodes(read_cluster("gpu-64").nodes[:2], name="two"))
+    cores = {"helios-like": 48, "philly-like": 24}[name]
+    nodes = tuple(Node(f"n{k}", cores, None, 8) for k in range(2))
+    return crowded(workload, Cluster.from_nodes(nodes, name=name))
 
 
 def plain_sizes(log: Log) -> tuple[str, dict[int, float]]:
@@ -90,7 +104,7 @@ def in_the_crowd(log: Log, policy: str) -> Simulation:
 
 
 @pytest.mark.parametrize("policy", FORMULAS)
-@pytest.mark.parametrize("name", ["bursty-gpu", "helios", "philly", "openb"])
+@pytest.mark.parametrize("name", LOGS)
 def test_each_policy_goes_by_what_binds(name: str, policy: str) -> None:
     log = log_of(name)
     binds, sizes = plain_sizes(log)
@@ -112,7 +126,7 @@ def test_each_policy_goes_by_what_binds(name: str, policy: str) -> None:
     assert len({round(score, 6) for score, _ in scores}) > 3
 
 
-@pytest.mark.parametrize("name", ["bursty-gpu", "helios", "philly", "openb"])
+@pytest.mark.parametrize("name", LOGS)
 def test_fair_share_counts_what_binds(name: str) -> None:
     """The user of the first waiting job has used least, in sizes times seconds."""
     log = log_of(name)
@@ -132,7 +146,7 @@ def test_fair_share_counts_what_binds(name: str) -> None:
     assert firsts == sorted(firsts, key=lambda user: used[user])
 
 
-@pytest.mark.parametrize("name", ["bursty-gpu", "helios"])
+@pytest.mark.parametrize("name", ["bursty-gpu", "helios-like"])
 def test_no_two_policies_give_the_same_schedule(name: str) -> None:
     log = log_of(name)
     made = {

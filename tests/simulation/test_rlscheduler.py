@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from functools import cache
-from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from shunter import Cluster, Policy, QueueView, Schedule, Workload, compute_metrics, read_workload
+from shunter import Cluster, Policy, QueueView, Schedule, Workload, compute_metrics
 from shunter.simulation import simulate
-from tests.support import reference_figures, trace
-
-FIGURES = json.loads(reference_figures("rlscheduler_lublin256.json").read_text())["records"]
-LUBLIN = trace("swf/lublin_256.swf.gz")
+from tests.reference.published import RlschedulerRun, rlscheduler_jobs, rlscheduler_runs
 
 
 class WrongWfp(Policy):
@@ -48,40 +44,38 @@ ABSOLUTE = {name: f"{name}?origin=absolute" for name in ("f1", "f2", "f3", "f4")
 
 @cache
 def lublin() -> Workload:
-    return read_workload(LUBLIN)
+    submit_s, run_s, tasks = zip(*rlscheduler_jobs(), strict=True)
+    return Workload.from_frame(pl.DataFrame({"submit_s": submit_s, "run_s": run_s, "tasks": tasks}), name="lublin")
 
 
-def run(record: dict[str, Any]) -> Schedule:
-    """Repeats one record's run."""
+def schedule_of(run: RlschedulerRun) -> Schedule:
+    """Repeats a run."""
     return simulate(
-        lublin().window(record["start"], record["length"]),
-        Cluster.pool(record["cluster_size"]),
-        policy=POLICIES.get(record["policy"], ABSOLUTE.get(record["policy"], record["policy"])),
-        dispatch="committed-backfill" if record["backfill"] else "committed",
+        lublin().window(run.start, run.length),
+        Cluster.pool(256),
+        policy=POLICIES.get(run.policy, ABSOLUTE.get(run.policy, run.policy)),
+        dispatch=run.dispatch,
     )
 
 
-def name(record: dict[str, Any]) -> str:
-    rule = "backfill" if record["backfill"] else "plain"
-    return f"{record['start']}-{record['length']}-{record['policy']}-{rule}"
+def test_no_run_is_left_out() -> None:
+    runs = rlscheduler_runs()
+    assert len({str(run) for run in runs}) == len(runs) == 180
+    assert sum(run.policy in POLICIES for run in runs) == 40
+    assert len(rlscheduler_jobs()) == max(run.start + run.length for run in runs)
 
 
-def test_no_record_is_left_out() -> None:
-    assert len({name(record) for record in FIGURES}) == len(FIGURES) == 180
-    assert sum(record["policy"] in POLICIES for record in FIGURES) == 40
-
-
-@pytest.mark.every(5)
-@pytest.mark.parametrize("record", FIGURES, ids=name)
-def test_figures(record: dict[str, Any]) -> None:
-    schedule = run(record)
+@pytest.mark.every(7)
+@pytest.mark.parametrize("run", rlscheduler_runs(), ids=str)
+def test_figures(run: RlschedulerRun) -> None:
+    schedule = schedule_of(run)
     starts = ",".join(str(int(start_s)) for start_s in schedule.start_s)
-    assert hashlib.sha256(starts.encode()).hexdigest()[:16] == record["start_times_sha256_16"]
+    assert hashlib.sha256(starts.encode()).hexdigest()[:16] == run.start_times_sha256_16
     metrics = compute_metrics(schedule)
-    assert metrics["mean_bounded_slowdown"] == pytest.approx(record["avg_bsld"], rel=1e-9)
-    assert metrics["mean_wait_s"] == pytest.approx(record["avg_wait"], rel=1e-9)
-    assert metrics["mean_turnaround_s"] == pytest.approx(record["avg_turnaround"], rel=1e-9)
-    assert metrics["max_wait_s"] == record["max_wait"]
-    assert metrics["makespan_s"] == record["makespan"]
-    assert np.median(schedule.bounded_slowdown) == pytest.approx(record["median_bsld"], rel=1e-9)
-    assert np.sum(schedule.queue_wait_s) == record["sum_start_minus_submit"]
+    assert metrics["mean_bounded_slowdown"] == pytest.approx(run.mean_bounded_slowdown, rel=1e-9)
+    assert metrics["mean_wait_s"] == pytest.approx(run.mean_wait_s, rel=1e-9)
+    assert metrics["mean_turnaround_s"] == pytest.approx(run.mean_turnaround_s, rel=1e-9)
+    assert metrics["max_wait_s"] == run.max_wait_s
+    assert metrics["makespan_s"] == run.makespan_s
+    assert np.median(schedule.bounded_slowdown) == pytest.approx(run.median_bounded_slowdown, rel=1e-9)
+    assert np.sum(schedule.queue_wait_s) == run.sum_of_waits_s

@@ -80,6 +80,24 @@ def _lsb_finish(number: int) -> str:
 
 _LSB_ACCT = "".join(_lsb_finish(number) for number in range(1, 4))
 
+
+def _lsb_events(number: int) -> str:
+    """Returns the submission, the start and the end of a job in records of LSF 10.1."""
+    begin = 1_700_000_000 + 100 * number
+    new = (
+        f'"JOB_NEW" "10.1" {begin} {number} 501 33554434 2 {begin} 0 0 -65535 0 0 "ann" {"-1 " * 9}3600 -1 "" 1.00 18 '
+    )
+    new += f'"short" "" "login1" "/home/ann" "" "" "" "" "/home/ann" "{begin}.{number}" 0 "" "" "job" "./run" 0 "" '
+    new += '"physics" 2 "" "" "" "" "" 0 0 "" "" "" -1 -1 -1 0 "" "" -1 "" 0 -1 "" "" 1 1032 "0" 0 0'
+    start = (
+        f'"JOB_START" "10.1" {begin + 10} {number} 4 0 0 100.0 1 "2*host1" "" "" 0 "" 0 "" 3600 0 "" "" -1 "" -1 0 ""'
+    )
+    end = f'"JOB_STATUS" "10.1" {begin + 90} {number} 64 0 0 1.75 {begin + 90} 1 {"0 " * 19}0 0 0 0 2048 4096 "" -1'
+    return f"{new}\n{start}\n{end}\n"
+
+
+_LSB_EVENTS = "".join(_lsb_events(number) for number in range(1, 4))
+
 _PBS = "".join(
     f"03/01/2024 08:0{number}:00;{kind};{400 + number}.server;user=ann group=staff jobname=run queue=batch "
     f"ctime={1_700_000_000 + number} qtime={1_700_000_000 + number} start=1700000060 end=1700000660 "
@@ -226,6 +244,7 @@ SAMPLES: Final[dict[str, tuple[str, bytes]]] = {
     "sacct-json": ("sacct-json", _SACCT_JSON.encode()),
     "jobcomp": ("jobcomp", _JOBCOMP.encode()),
     "lsb-acct": ("lsb-acct", _LSB_ACCT.encode()),
+    "lsb-events": ("lsb-events", _LSB_EVENTS.encode()),
     "pbs": ("pbs", _PBS.encode()),
     "gridengine": ("gridengine", _GRID_ENGINE.encode()),
     "batsim": ("batsim", _BATSIM.encode()),

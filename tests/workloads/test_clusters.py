@@ -14,7 +14,6 @@ from shunter.model.workload import Workload
 from shunter.workloads import read_workload
 from shunter.workloads.clusters import infer_cluster
 from shunter.workloads.hosts_used import infer_nodes
-from tests.support import trace
 from tests.workloads.samples import SAMPLES
 
 
@@ -174,13 +173,3 @@ def test_logs_that_name_hosts(tmp_path: Path, sample: str, hosts: list[str]) -> 
     path = tmp_path / "log"
     path.write_bytes(SAMPLES[sample][1])
     assert read_workload(path).jobs["hosts"].to_list() == hosts
-
-
-def test_the_nodes_of_a_real_log() -> None:
-    """The log of phillips names its nodes; the machine itself is not published."""
-    path = trace("slurm/xdmod/phillips.log.gz")
-    workload = read_workload(path)
-    cluster, notes = infer_cluster(workload)
-    assert len(cluster.nodes) > 10
-    assert cluster.total_cores < 100 * len(cluster.nodes)
-    assert not any("do not fit" in note for note in notes)

@@ -224,4 +224,4 @@ def test_a_word_in_json_never_changes_a_number_silently(tmp_path: Path, layout: 
 def test_the_samples_are_read_whole() -> None:
     """The mutations above mean little if the samples themselves are not sound."""
     assert json.loads(SAMPLES["sacct-json"][1])["jobs"]
-    assert {format_name for format_name, _ in SAMPLES.values()} | {"lsb-events"} == set(FORMATS)
+    assert {format_name for format_name, _ in SAMPLES.values()} == set(FORMATS)

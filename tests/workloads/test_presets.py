@@ -1,57 +1,56 @@
-"""The presets of published logs, against the logs and what is published of their machines."""
+"""The presets of published logs, against what is published of these logs and of their machines."""
 
 from __future__ import annotations
 
-import csv
-import gzip
 from collections import Counter
 
 import polars as pl
 import pytest
 
-from shunter.model.cluster import Cluster, Node
+from shunter.model.cluster import Node
 from shunter.model.fitting import can_ever_fit
-from shunter.workloads import read_cluster, read_workload
-from shunter.workloads.formats.swf_header import read_header
-from shunter.workloads.machines import read_machines
-from tests.support import trace
+from shunter.model.workload import Workload
+from shunter.workloads import read_cluster
+from tests.workloads.machines.published_kinds import kinds_of, published_kinds
 
-SWF = {
-    "sdsc-blue": "SDSC-BLUE-2000-4.2-cln.first30000.swf.gz",
-    "nasa-ipsc": "NASA-iPSC-1993-3.1-cln.swf.gz",
-    "llnl-thunder": "LLNL-Thunder-2007-1.1-cln.swf.gz",
-    "cea-curie": "CEA-Curie-2011-2.1-cln.first30000.swf.gz",
-    "ricc": "RICC-2010-2.first30000.swf.gz",
-    "lcg": "LCG-2005-1.first20000.swf.gz",
+STATED = {
+    "sdsc-blue": (1152, 144, 1152),
+    "nasa-ipsc": (128, 128, 128),
+    "llnl-thunder": (4008, 1002, 3860),
+    "cea-curie": (93_312, 5544, 79_920),
+    "ricc": (8192, 1024, 8192),
+    "lcg": (24_515, None, 1),
 }
+"""Processors and nodes as the headers of the archive's logs state them, and the processors of the largest job."""
 
 
-def kinds(cluster: Cluster) -> Counter[tuple[float, int | None, int, str | None]]:
-    """Returns how many nodes there are of each kind."""
-    return Counter((node.cores, node.memory_mb, node.gpus, node.gpu_type) for node in cluster.nodes)
+@pytest.mark.parametrize("name", STATED)
+def test_machines_have_the_stated_processors_and_hold_every_job(name: str) -> None:
+    cluster, (cores, nodes, largest) = read_cluster(name), STATED[name]
+    assert cluster.total_cores == cores
+    assert nodes in (None, len(cluster.nodes))
+    assert can_ever_fit(workload_of([largest]).jobs, cluster).tolist() == [True]
+    assert can_ever_fit(workload_of([cores + 1]).jobs, cluster).tolist() == [False]
 
 
-@pytest.mark.parametrize("name", SWF)
-def test_machines_have_the_processors_of_the_header_and_hold_every_job(name: str) -> None:
-    path, cluster = trace(f"swf/{SWF[name]}"), read_cluster(name)
-    with gzip.open(path) as file:
-        told = read_header(file.read(100_000))
-    if name != "ricc":
-        assert cluster.total_cores == int(told["MaxProcs"])
-    if "MaxNodes" in told:
-        assert len(cluster.nodes) == int(told["MaxNodes"])
-    shapes = read_workload(path, format="swf").jobs.unique("tasks")
-    assert all(can_ever_fit(shapes, cluster))
+def workload_of(tasks: list[int], partitions: list[str] | None = None) -> Workload:
+    """Returns a job for each number of tasks, of a core or, if partitions are named, of a GPU."""
+    frame = pl.DataFrame({"submit_s": [0.0] * len(tasks), "run_s": [1.0] * len(tasks), "tasks": tasks})
+    if partitions:
+        frame = frame.with_columns(partition=pl.Series(partitions), cores_per_task=0.0, gpus_per_task=1.0)
+    return Workload.from_frame(frame, name="largest")
 
 
 def test_curie_has_nodes_of_three_kinds() -> None:
-    found = kinds(read_cluster("cea-curie"))
+    found = kinds_of(read_cluster("cea-curie").nodes)
     assert {cores: count for (cores, *_), count in found.items()} == {16: 5040, 32: 360, 8: 144}
 
 
-def test_philly() -> None:
-    listed, _ = read_machines([trace("philly/cluster_machine_list")])
-    assert kinds(read_cluster("philly")) == kinds(listed)
+@pytest.mark.parametrize(
+    ("name", "published"), [("philly", "philly"), ("alibaba-pai", "pai"), ("alibaba-openb", "openb")]
+)
+def test_machines_are_those_of_the_published_list(name: str, published: str) -> None:
+    assert kinds_of(read_cluster(name).nodes) == published_kinds(published)
 
 
 def test_philly_of_rltune() -> None:
@@ -68,44 +67,14 @@ def test_helios(name: str, nodes: int, gpus: int, mean_gpus: int) -> None:
     cluster = read_cluster(f"helios-{name}")
     assert (len(cluster.nodes), cluster.total_gpus) == (nodes, gpus)
     assert cluster.total_gpus == pytest.approx(mean_gpus, rel=0.15)
-    with trace("helios/helios_cluster_summary.csv").open(encoding="utf-8") as file:
-        told = {row["id"]: int(row["gpu_num"]) for row in csv.DictReader(file)}
-    assert told[name.capitalize()] == mean_gpus
 
 
 def test_the_virtual_clusters_of_the_slice_hold_every_job_of_theirs() -> None:
     cluster = read_cluster("helios-venus-2vc")
     assert Counter(node.partitions for node in cluster.nodes) == {("vcvGl",): 20, ("vcvlY",): 2}
-    shapes = read_workload(trace("helios/helios_venus_2vc_sept.csv"), format="helios").jobs.unique(
-        ["tasks", "partition"]
-    )
-    assert all(can_ever_fit(shapes, cluster))
-
-
-def table(name: str, columns: list[str] | None = None) -> pl.DataFrame:
-    """Returns the columns of a list of machines, by their position if it has no header."""
-    frame = pl.read_csv(trace(name), has_header=columns is None, infer_schema_length=None)
-    return frame if columns is None else frame.rename(dict(zip(frame.columns, columns, strict=True)))
-
-
-def test_alibaba_pai() -> None:
-    columns = ["machine", "gpu_type", "cores", "memory_gb", "gpus"]
-    rows = table("alibaba_gpu_v2020/pai_machine_spec.csv.gz", columns).iter_rows(named=True)
-    expected = Counter(
-        (row["cores"], row["memory_gb"] * 1024, row["gpus"], row["gpu_type"] if row["gpus"] else None) for row in rows
-    )
-    cluster = read_cluster("alibaba-pai")
-    assert kinds(cluster) == expected
-    assert (len(cluster.nodes), cluster.total_gpus) == (1897, 6742)
-
-
-def test_alibaba_openb() -> None:
-    rows = table("alibaba_openb_v2023/openb_node_list_all_node.csv.gz").iter_rows(named=True)
-    expected = Counter((row["cpu_milli"] / 1000, row["memory_mib"], row["gpu"], row["model"]) for row in rows)
-    cluster = read_cluster("alibaba-openb")
-    assert kinds(cluster) == expected
-    sizes = (len(cluster.nodes), cluster.total_gpus, cluster.total_cores, cluster.total_memory_mb)
-    assert sizes == (1523, 6212, 125_514, 597_684 * 1024)
+    # The largest jobs of the log.
+    assert can_ever_fit(workload_of([144, 16], ["vcvGl", "vcvlY"]).jobs, cluster).all()
+    assert not can_ever_fit(workload_of([161, 17], ["vcvGl", "vcvlY"]).jobs, cluster).any()
 
 
 def test_nodes_of_one_kind_stand_together() -> None:

@@ -10,12 +10,11 @@ from shunter.model.workload import Workload
 from shunter.workloads import read_workload
 from shunter.workloads.generators import GENERATORS
 from shunter.workloads.write import write_table
-from tests.cli.test_every_family import FAMILIES
-from tests.support import trace
 from tests.workloads.samples import SAMPLES
 
 
-def _check_tables(workload: Workload, folder: Path) -> None:
+def check_tables(workload: Workload, folder: Path) -> None:
+    """Writes the jobs as tables and reads them again."""
     for ending in ("csv", "csv.gz", "parquet"):
         path = folder / f"again.{ending}"
         write_table(workload, path)
@@ -47,18 +46,12 @@ def _check_swf(workload: Workload, folder: Path) -> None:
 def test_every_layout(tmp_path: Path, layout: str) -> None:
     path = tmp_path / "log.bin"
     path.write_bytes(SAMPLES[layout][1])
-    _check_tables(read_workload(path), tmp_path)
+    check_tables(read_workload(path), tmp_path)
     _check_swf(read_workload(path), tmp_path)
-
-
-@pytest.mark.every(6)
-@pytest.mark.parametrize("name", sorted({log for log, _, _ in FAMILIES}))
-def test_a_real_log_of_every_family(tmp_path: Path, name: str) -> None:
-    _check_tables(read_workload(trace(name)), tmp_path)
 
 
 @pytest.mark.parametrize("name", GENERATORS)
 def test_every_generator(tmp_path: Path, name: str) -> None:
     workload = read_workload(f"generate:{name}?jobs=200&requests=factor")
-    _check_tables(workload, tmp_path)
+    check_tables(workload, tmp_path)
     _check_swf(workload, tmp_path)

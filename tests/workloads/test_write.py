@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 
 from shunter.model.workload import Workload
 from shunter.workloads import read_workload
 from shunter.workloads.write import to_swf, write_table
-from tests.support import trace
-from tests.workloads.test_real_logs import LOGS
 
 EXTRAS = ("average_cpu_s", "used_memory_mb_per_task", "executable", "preceding_job_id", "think_time_s")
 
@@ -77,17 +74,6 @@ def test_five_jobs() -> None:
         "1 1000000000 4 5 1 3 3072 1 2 4194304 -1 0 3 12 2 6 4 1.5",
     ]
     assert lost == []
-
-
-@pytest.mark.every(4)
-@pytest.mark.parametrize("name", LOGS)
-def test_real_logs_come_back_the_same(tmp_path: Path, name: str) -> None:
-    workload = read_workload(trace(f"swf/{name}"))
-    text, lost = to_swf(workload)
-    again = read_back(tmp_path, text)
-    assert lost == []
-    assert again.jobs.equals(workload.jobs)
-    assert again.cluster_spec == workload.cluster_spec
 
 
 def test_what_a_generator_makes_comes_back_the_same(tmp_path: Path) -> None:

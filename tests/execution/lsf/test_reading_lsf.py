@@ -1,4 +1,4 @@
-"""What LSF's programs print is read, whatever the form: samples of real sites, the emulation's, and damaged texts."""
+"""What LSF's programs print is read, whatever the form: forms that sites use, the emulation's, and damaged texts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from shunter.execution.operating.picture import picture_of
 from shunter.execution.operating.site import SiteError, State
 from shunter.policies.scheduler import resolve_scheduler
 from tests.execution.lsf.emulation import EmulatedLsf
-from tests.support import trace
 
 NOW_S = datetime(2027, 1, 8, 15, 0).timestamp()
 HOSTS = b"HOST_NAME          STATUS       JL/U    MAX  NJOBS    RUN  SSUSP  USUSP    RSV\nn1 ok - 8 0 0 0 0 0\n"
@@ -94,36 +93,54 @@ def test_reasons_other_than_room_and_turn_keep_a_job_back(reason: str, barrier: 
     assert barrier_of(reason) == barrier
 
 
-def test_the_samples_of_bjobs_are_read() -> None:
-    def read(name: str) -> list[list[object]]:
-        jobs = jobs_of(trace(f"lsf/bjobs_json/{name}").read_bytes(), Machine(), NOW_S)
+def test_jobs_that_other_tools_ask_for_are_read() -> None:
+    """With the columns that these need: few, or nearly all, and some of them empty."""
+    whole = {
+        "JOBID": "9101", "JOB_NAME": "sort -n", "STAT": "DONE", "USER": "ida", "QUEUE": "brief", "JOB_DESCRIPTION": "",
+        "PROJ_NAME": "default", "JOB_PRIORITY": "", "PIDS": "71,72", "EXIT_CODE": "", "FROM_HOST": "door1",
+        "EXEC_HOST": "m4:m4", "SUBMIT_TIME": "Dec 27 18:40", "START_TIME": "Dec 27 18:41",
+        "FINISH_TIME": "Dec 27 18:42 L", "CPU_USED": "00:00:02", "RUN_TIME": "00:01:00", "SWAP": "0 Mbytes",
+        "MAX_MEM": "3.5 Gbytes", "RUNTIMELIMIT": "00:15:00", "PEND_REASON": "", "SLOTS": "2",
+        "EFFECTIVE_RESREQ": "select[type == local] order[r15s:pg] ", "DEPENDENCY": "done(9100)",
+    }  # fmt: skip
+    ended_s = datetime(2026, 12, 27, 18, 42).timestamp()
+
+    def read(*records: dict[str, str]) -> list[list[object]]:
+        jobs = jobs_of(bjobs(*records), Machine(), NOW_S)
         return [[job.id, job.state, job.status, job.requested_s, job.end_s] for job in jobs]
 
-    at_s = datetime(2026, 12, 28, 19, 56).timestamp()
-    assert read("queryExtendedJobStateByIdTest.json") == [[22005, State.ENDED, "completed", 600, at_s]]
-    assert read("queryExtendedJobStateByIdWithoutListsTest.json")[0][:3] == [22005, State.ENDED, "completed"]
-    assert read("queryExtendedJobStateByIdEmptyTest.json") == [[22005, State.OTHER, "", None, None]]
-    assert [job[2] for job in read("convertBJobsResultLinesToResultMapTest.json")] == ["failed"] * 3 + ["completed"] * 3
-    # It runs, but nobody tells where: nothing is known to be taken by it.
-    assert read("bjobs_summit_balsam.json") == [[806290, State.OTHER, "", 86_400, None]]
+    assert read(whole) == [[9101, State.ENDED, "completed", 900, ended_s]]
+    assert read({**whole, "EXEC_HOST": "m4", "MAX_MEM": "700 MBytes"})[0][:3] == [9101, State.ENDED, "completed"]
+    assert read({"JOBID": "9101"}) == [[9101, State.OTHER, "", None, None]]
+    few = [{"JOBID": str(id), "STAT": stat, "FINISH_TIME": "Jan  6 08:30 L"} for id, stat in ((1, "EXIT"), (2, "DONE"))]
+    assert [job[2] for job in read(*few)] == ["failed", "completed"]
+    # It runs, but where is not said: nothing is known to be taken by it.
+    runs = {"JOBID": "9200", "STAT": "RUN", "QUEUE": "batch", "NREQ_SLOT": "40", "RUNTIMELIMIT": "1440.0"}
+    assert read({**runs, "RUN_TIME": "9000 second(s)"}) == [[9200, State.OTHER, "", 86_400, None]]
     with pytest.raises(SiteError, match="without JOBID"):
-        read("bjobs_psusp_summit.json")
+        read({"STAT": "PSUSP", "USER": "ida", "SUBMIT_TIME": "May 28 12:45"})
 
 
-def test_the_samples_of_hosts_are_read() -> None:
-    told = json.loads(trace("lsf/bjobs_json/bhosts_output.json").read_bytes())
-    assert host_records(json.dumps(told).encode())[0]["STATUS"] == "closed_Full"
-    [full] = machine_of(trace("lsf/bjobs_json/bhosts_output.json").read_bytes()).nodes
-    assert (full.name, full.cores, full.is_closed) == ("ip-10-30-9-105", 4, False)
-    texts = {name: trace(f"lsf/text_fixtures/{name}.txt").read_bytes() for name in ("bhosts", "lshosts", "bhosts_gpu")}
-    nodes = machine_of(texts["bhosts"], lists=texts["lshosts"], gpus=texts["bhosts_gpu"]).nodes
+def test_hosts_are_read_in_all_their_forms() -> None:
+    record = {"HOST_NAME": "m4", "STATUS": "closed_Full", "MAX": "4", "NJOBS": "4", "RUN": "4", "RSV": "0"}
+    full = json.dumps({"COMMAND": "bhosts", "HOSTS": 1, "RECORDS": [record]}, indent=4).encode()
+    assert host_records(full)[0]["STATUS"] == "closed_Full"
+    [node] = machine_of(full).nodes
+    assert (node.name, node.cores, node.is_closed) == ("m4", 4, False)
+    states = {"g1": ("ok", 24), "g2": ("closed_Adm", 24), "g3": ("unavail", 24), "c1": ("closed_Full", 64)}
+    slots = "HOST_NAME  STATUS  JL/U  MAX  NJOBS  RUN  SSUSP  USUSP  RSV\n"
+    slots += "".join(f"{name} {status} - {most} 0 0 0 0 0\n" for name, (status, most) in states.items())
+    lists = "HOST_NAME type model cpuf ncpus maxmem maxswp server RESOURCES\n"
+    lists += "".join(f"{name} X86_64 Xeon_Gold 50.0 {most} 256G 8G Yes (mg)\n" for name, (_, most) in states.items())
+    devices = (("g1", 0, "A30"), ("g1", 1, "A30"), ("g2", 0, "A30"), ("g3", 0, "T4"))
+    gpus = "HOST_NAME  GPU_ID  MODEL  MUSED  MRSV  NJOBS  RUN  SUSP  RSV\n"
+    gpus += "".join(f"{name} {place} {model} 0M 0M 0 0 0 0\n" for name, place, model in devices)
+    nodes = machine_of(slots.encode(), lists=lists.encode(), gpus=gpus.encode()).nodes
     assert [(node.name, node.cores, node.memory_mb, node.gpus, node.gpu_type, node.is_closed) for node in nodes] == [
-        ("gpu-01", 40, 524_288, 2, "NVIDIA_A100", False),
-        ("gpu-02", 40, 524_288, 2, "NVIDIA_V100", False),
-        ("gpu-03", 40, 524_288, 1, "NVIDIA_A100", True),
-        ("gpu-04", 40, 524_288, 1, "NVIDIA_A100", True),
-        ("cpu-01", 128, 262_144, 0, None, False),
-        ("cpu-02", 128, 262_144, 0, None, False),
+        ("g1", 24, 262_144, 2, "A30", False),
+        ("g2", 24, 262_144, 1, "A30", True),
+        ("g3", 24, 262_144, 1, "T4", True),
+        ("c1", 64, 262_144, 0, None, False),
     ]
 
 

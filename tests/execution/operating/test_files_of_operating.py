@@ -27,7 +27,7 @@ from shunter.execution.operating.undo_journal import UndoJournal
 from shunter.execution.operating.undoing import scheduler_of
 from shunter.policies.scheduler import resolve_scheduler
 from tests.execution.operating.sites import NOW_S, running, site, waiting
-from tests.support import PROJECT, trace
+from tests.support import PROJECT
 
 
 @pytest.fixture
@@ -228,11 +228,19 @@ def test_a_file_lowers_the_mode_and_never_raises_it(tmp_path: Path) -> None:
     assert configured.mode.word == "off"
 
 
-def test_history_comes_from_a_log_of_sacct() -> None:
-    ended = EndedJobs(str(trace("slurm/xdmod/phillips.log.gz")))
-    jobs = ended.see(site())
-    assert len(jobs) > 3000
+def test_history_comes_from_a_log_of_sacct(tmp_path: Path) -> None:
+    path = tmp_path / "sacct.txt"
+    rows = ["JobID|User|State|Submit|Start|End|Elapsed|Timelimit|NCPUS|NodeList"]
+    for place in range(300):
+        submit_s, wait_s, run_s = NOW_S - 400_000 + 1000 * place, 60 * (place % 7), 30 + 10 * (place % 11)
+        times = "|".join(f"{submit_s + after_s:.0f}" for after_s in (0, wait_s, wait_s + run_s))
+        elapsed = f"00:{run_s // 60:02}:{run_s % 60:02}"
+        rows.append(f"{place + 1}|{('ida', 'jon')[place % 2]}|COMPLETED|{times}|{elapsed}|01:00:00|1|n1")
+    path.write_text("\n".join(rows) + "\n")
+    jobs = EndedJobs(str(path)).see(site())
+    assert len(jobs) == 300
     assert all(job.submit_s <= (job.start_s or 0) <= (job.end_s or 0) for job in jobs)
+    assert (jobs[8].user, jobs[8].start_s, jobs[8].end_s) == ("ida", NOW_S - 391_940, NOW_S - 391_940 + 110)
     verdict = Judge(Configuration(policy="sjf", estimate="posterior", deadline_s=30.0)).decide(
         picture_of(site(waiting(10**9, user=jobs[-1].user), waiting(10**9 + 1)), jobs)
     )

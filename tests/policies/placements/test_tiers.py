@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any, Literal, get_args
@@ -14,7 +13,8 @@ from hypothesis import strategies as st
 
 from shunter.errors import InputError
 from shunter.policies.placements.tier_options import TierOption, find_tier
-from tests.support import examples, reference_figures
+from tests.reference.published import rltune_pools
+from tests.support import examples
 
 Order = Literal["defrag", "balance", "lex"]
 ORDERS: tuple[Order, ...] = get_args(Order)
@@ -55,34 +55,26 @@ def check_option(option: TierOption, free: list[int], request: int, gpus_per_nod
     assert option.variance_delta == pytest.approx(float(change), rel=1e-15, abs=0)
 
 
-@pytest.fixture(scope="module")
-def vectors() -> list[dict[str, Any]]:
-    """RLTune's answers for random pools."""
-    found: list[dict[str, Any]] = json.loads(reference_figures("rltune_tiers.json").read_text())["vectors"]
-    assert len(found) == 200
-    return found
-
-
 @pytest.mark.parametrize("order", ["defrag", "balance"])
 @pytest.mark.parametrize("tier", [1, 2])
-def test_is_never_worse_than_rltune(vectors: list[dict[str, Any]], tier: int, order: Order) -> None:
+def test_is_never_worse_than_rltune(tier: int, order: Order) -> None:
     theirs_found = 0
-    for vector in vectors:
-        free, request, gpus_per_node = vector["free"], vector["request"], vector["gpus_per_node"]
+    assert len(rltune_pools()) == 200
+    for vector in rltune_pools():
+        free, request, gpus_per_node = list(vector.free), vector.request, vector.gpus_per_node
         ours = find_tier(free, request, gpus_per_node, tier=tier, order=order)
-        theirs = vector[f"tier{tier}_{order}"]
+        theirs = vector.best[tier, order]
         if ours is not None:
             check_option(ours, free, request, gpus_per_node, tier)
         if theirs is None:
             continue
         theirs_found += 1
         assert ours is not None
-        assignment = tuple((node, gpus) for node, gpus in theirs["assignment"])
-        figures = changes(free, gpus_per_node, assignment)
-        assert (theirs["frag_delta"], theirs["waste_delta"]) == figures[:2]
-        assert theirs["variance_delta"] == pytest.approx(float(figures[2]), abs=1e-12)
+        figures = changes(free, gpus_per_node, theirs.assignment)
+        assert (theirs.frag_delta, theirs.waste_delta) == figures[:2]
+        assert theirs.variance_delta == pytest.approx(float(figures[2]), abs=1e-12)
         our_figures = changes(free, gpus_per_node, ours.assignment)
-        assert key(order, our_figures, ours.assignment) <= key(order, figures, assignment)
+        assert key(order, our_figures, ours.assignment) <= key(order, figures, theirs.assignment)
     assert theirs_found > 20
 
 

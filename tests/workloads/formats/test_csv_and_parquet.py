@@ -14,7 +14,7 @@ from shunter.errors import InputError
 from shunter.model.workload import COLUMNS, Workload
 from shunter.workloads import read_workload
 from shunter.workloads.write import write_table
-from tests.support import examples, trace
+from tests.support import examples
 from tests.workloads.formats.test_swf import FIVE_JOBS, read_or_message, read_text
 
 
@@ -92,13 +92,19 @@ def test_tasks_of_an_array_may_share_an_id(tmp_path: Path, name: str) -> None:
         read_workload(path, strict=True)
 
 
-def test_a_real_table_whose_array_tasks_share_an_id() -> None:
+def test_a_table_with_columns_of_its_own_whose_array_tasks_share_an_id(tmp_path: Path) -> None:
+    text = "job_id,nodes_req,wallclock_req,submit_time,run_time,state,part\n"
+    text += "81,2,3600,2020-01-01 00:00:00,60,COMPLETED,a\n81,2,3600,2020-01-01 00:00:00,90,TIMEOUT,b\n"
+    path = tmp_path / "jobs.csv"
+    path.write_text(text)
     columns = "submit_s=submit_time,run_s=run_time,requested_s=wallclock_req,tasks=nodes_req,status=state"
-    workload = read_workload(trace("nrel_eagle/sample_eagle_data.csv.gz"), columns=columns)
-    assert len(workload) == 1000
-    assert workload.jobs["job_id"].is_unique().all()
+    workload = read_workload(path, columns=columns)
+    assert workload.jobs.select("job_id", "submit_s", "run_s", "requested_s", "tasks").rows() == [
+        ("81", 1_577_836_800.0, 60.0, 3600.0, 2),
+        ("81#2", 1_577_836_800.0, 90.0, 3600.0, 2),
+    ]
     (entry,) = workload.ledger.entries
-    assert (entry.count, entry.example) == (451, "line 550: job_id 532939")
+    assert (entry.count, entry.example) == (1, "line 3: job_id 81")
 
 
 @pytest.mark.parametrize("separator", [";", "\t", "|"])

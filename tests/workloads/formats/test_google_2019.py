@@ -210,12 +210,3 @@ def test_the_published_sample() -> None:
     assert quantiles(jobs["cores_per_task"], 0.99)[0] == pytest.approx(10, rel=0.3)
     assert (jobs["priority"].min(), jobs["priority"].max()) == (0, 450)
     assert sorted(jobs["queue"].unique()) == ["0", "1", "2", "3"]
-
-
-def test_the_published_rows_with_lines_in_quotes() -> None:
-    workload = read_workload(trace("google_2019/borg_traces_kaggle_99rows.csv.gz"))
-    assert len(workload) == 86
-    assert rules(workload) == {
-        "event of an alloc set, which reserves for others: line left out": 11,
-        "start or end not in the log: run time taken from the times of measured usage": 86,
-    }

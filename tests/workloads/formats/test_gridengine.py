@@ -13,7 +13,6 @@ from shunter.workloads.formats.gridengine import PART, parse_category, recognize
 from shunter.workloads.text.records import NEVER_STARTED, ODD
 from shunter.workloads.text.repairs import UNREADABLE
 from shunter.workloads.text.source import open_source
-from tests.support import trace
 
 HEADER = "# Version: 8.1.9\n#\n# DO NOT MODIFY THIS FILE MANUALLY!\n"
 
@@ -172,17 +171,20 @@ def test_amounts_that_cannot_be_read_are_counted(tmp_path: Path, what: str) -> N
     assert (entry.rule, entry.count, entry.example) == (ODD, 1, f"line 4: {what.replace('=', ' ')}")
 
 
-def test_the_real_samples() -> None:
-    serial = read_workload(trace("gridengine/sge_accounting"))
-    assert serial.jobs.select("job_id", "run_s", "requested_s", "logged_wait_s", "tasks", "status").rows() == [
-        ("22947", 60.0, 36_000.0, 333_733.0, 1, "completed"),
-        ("22947#2", 60.0, 36_000.0, 333_733.0, 1, "completed"),
-    ]
-    assert serial.jobs["memory_mb_per_task"].to_list() == [None, 1_048_576.0]
-    univa = read_workload(trace("gridengine/uge_accounting"))
-    job = univa.jobs.row(1, named=True)
-    assert (job["run_s"], job["tasks"], job["cores_per_task"], job["gpus_per_task"]) == (12_837.318, 1, 16.0, 1.0)
-    assert (job["memory_mb_per_task"], job["user"], job["queue"]) == (16_384.0, "gpuowner", "gpu_queue")
+def test_a_record_of_univa_with_all_that_it_adds(tmp_path: Path) -> None:
+    """Times in milliseconds, a request with switches that say nothing of a size, and fields behind the 45th."""
+    category = "-U guests -q gpu.q -l gpu=2,m_mem_free=500M -pe threads 8 -binding no_job_binding 0 0 0 0 no_explicit"
+    line = record(
+        number="4242",
+        times="1600000000123:1600000060623:1600000100873",
+        parallel="threads:8:0",
+        category=category,
+        rest=":NONE:NONE:4096:8192:login1:/home/ann:qsub job.sh:40.5:12:NONE:1,2:NONE:0:0.0:NONE:gpu=2:gpu.q",
+    )
+    job = _read(tmp_path, line, strict=True).jobs.row(0, named=True)
+    assert (job["logged_wait_s"], job["run_s"], job["status"]) == (60.5, 40.25, "completed")
+    assert (job["tasks"], job["cores_per_task"], job["gpus_per_task"]) == (1, 8.0, 2.0)
+    assert job["memory_mb_per_task"] == 4000.0
 
 
 @pytest.mark.parametrize("text", ["a:b:c", ":".join(["x"] * 45), ":".join(["1"] * 20)])

@@ -16,7 +16,7 @@ from shunter.workloads.formats.gpu_list import CLIPPED
 from shunter.workloads.load import offered_load
 from shunter.workloads.text.repairs import UNREADABLE
 from shunter.workloads.text.source import open_source
-from tests.support import trace, traces_folder
+from tests.support import trace
 from tests.workloads.formats.published_logs import days, job, percentages, quantiles, read_text, rules, write
 
 NO_END = "without an end: run time unknown, job dropped"
@@ -158,22 +158,6 @@ def test_what_is_recognized(tmp_path: Path) -> None:
         SLICE[2:],
     ):
         assert not reader.recognizes(open_source(write(tmp_path, text)))
-
-
-def test_samples_are_recognized_and_those_of_other_logs_are_not() -> None:
-    files = sorted(path for path in traces_folder().glob("**/*") if path.is_file())
-    found = {path.name for path in files if reader_of("helios").recognizes(open_source(path))}
-    ours = {"cluster_log_readme_sample.csv", "helios_venus_2vc_sept.csv", "venus_gpu_jobs_clip48h.csv.gz"}
-    assert found == (ours if files else set())
-
-
-def test_the_published_example() -> None:
-    workload = read_workload(trace("helios/cluster_log_readme_sample.csv"))
-    jobs = workload.jobs
-    assert jobs["job_id"].to_list() == [1425511, 1425512, 1425513]
-    assert jobs["run_s"].to_list() == [36_848, 249, 675_233]
-    assert jobs.select("tasks", "cores_per_task", "gpus_per_task").rows() == [(1, 1, 1), (4, 4, 1), (1, 1, 1)]
-    assert jobs["submit_s"][0] == unix_s("2020-06-09 18:41:01")
 
 
 def test_statistics_of_the_slice() -> None:

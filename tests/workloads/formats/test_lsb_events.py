@@ -11,11 +11,10 @@ import pytest
 from shunter.errors import InputError
 from shunter.model.workload import Workload
 from shunter.workloads import read_workload
-from shunter.workloads.formats import detect_format
 from shunter.workloads.formats.lsb_events import NO_END_OF_RUN, recognizes
 from shunter.workloads.text.requeues import REQUEUED
 from shunter.workloads.text.source import open_source
-from tests.support import trace, traces_folder
+from tests.support import trace
 
 USED = "1.5 0.25 3756 0 -1 0 0 407 4 0 936 8 -1 0 0 0 19 2 -1"
 BEGINNING = """#80
@@ -232,15 +231,6 @@ def test_the_real_sample_agrees_with_its_accounting() -> None:
     assert same.drop(memory).equals(accounted.drop(memory))
     assert (~same[memory].eq_missing(accounted[memory])).sum() == 1
     assert workload.jobs["job_id"].to_list()[-5:] == [384, 385, 386, 387, 388]
-
-
-def test_recognition() -> None:
-    folder = traces_folder()
-    if not folder.is_dir():
-        pytest.skip("the logs are absent")
-    ours = [path for path in sorted(folder.rglob("*")) if path.is_file() and recognizes(open_source(path))]
-    assert [path.relative_to(folder).as_posix() for path in ours] == ["lsf/hpc-cost-simulator/lsb.events"]
-    assert detect_format(open_source(ours[0])) == "lsb-events"
 
 
 @pytest.mark.parametrize("text", ["x", '"JOB_NEW"', '"JOB_NEW" 10.1 5', '"JOB_FINISH" "10.1" 5 6', '"OTHER" "1.0" 5 6'])

@@ -170,19 +170,6 @@ def test_five_tasks_of_a_derived_list(tmp_path: Path) -> None:
     ]
 
 
-def test_the_published_row_of_each_table() -> None:
-    folder = "alibaba_gpu_v2020"
-    tasks, jobs = (trace(f"{folder}/pai_{kind}_table.readme_sample.csv") for kind in ("task", "job"))
-    (row,) = read_workload(tasks).jobs.to_dicts()
-    assert (row["run_s"], row["cores_per_task"], row["memory_mb_per_task"]) == (38.0, 6.0, 30_000.0)
-    assert (row["gpus_per_task"], row["gpu_type"], row["status"]) == (0.5, "MISC", "completed")
-    assert len(read_workload([tasks, jobs])) == 1
-    with pytest.raises(InputError, match="is the table of instances"):
-        read_workload(trace(f"{folder}/pai_instance_table.readme_sample.csv"))
-    with pytest.raises(InputError, match="made-up run time"):
-        read_workload(trace(f"{folder}/hydra_case_5000_all_10_ddl.csv.gz"))
-
-
 def test_the_derived_list() -> None:
     workload = read_workload(trace("alibaba_gpu_v2020/pai_gpu_tasks_terminated_sub8pct.csv.gz"))
     gpus, run_s = workload.jobs["tasks"], workload.jobs["run_s"]

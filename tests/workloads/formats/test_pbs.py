@@ -16,7 +16,6 @@ from shunter.workloads.formats.pbs_values import exec_hosts, memory_mb, sum_chun
 from shunter.workloads.text.records import NEVER_STARTED, ODD, OTHER_KIND
 from shunter.workloads.text.repairs import UNREADABLE
 from shunter.workloads.text.source import open_source
-from tests.support import trace
 
 TIMES = "ctime=1600000000 qtime=1600000000 etime=1600000000 start=1600000060 end=1600003660"
 
@@ -264,20 +263,12 @@ def test_values_that_cannot_be_read_are_counted(tmp_path: Path, rest: str, what:
     assert (entry.rule, entry.count, entry.example) == (ODD, 1, f"line 1: {what}")
 
 
-def test_the_real_sample() -> None:
-    workload = read_workload(trace("pbs/accounting.log"))
-    rows = workload.jobs.select("job_id", "run_s", "tasks", "cores_per_task", "gpus_per_task", "nodes", "status").rows()
-    assert rows == [
-        ("6", 2197.0, 4, 8.0, 0.0, 4, "completed"),
-        ("6#2", 2197.0, 4, 8.0, 0.0, 4, "completed"),
-        ("6464684", 9350.0, 1, 4.0, 0.0, 1, "failed"),
-        ("2994", 156.0, 5, 13.0, 0.0, 5, "completed"),
-        ("2995", 156.0, 12, 1.0, 0.0, 2, "completed"),
-        ("7904", 8407.0, 1, 28.0, 1.0, 1, "failed"),
-        ("10711", 100_000.0, 1, 28.0, 4.0, 1, "completed"),
-        ("10712", 100_000.0, 1, 28.0, 2.0, 1, "completed"),
-        ("3073070", 36_072.0, 1, 48.0, 4.0, 1, "timeout"),
-    ]
+def test_ids_that_several_servers_gave(tmp_path: Path) -> None:
+    """Without the name of its server, the second job has the id of the first."""
+    first = _record("Resource_List.ncpus=2")
+    assert first.count(";7.server;") == 1
+    workload = _read(tmp_path, first, first.replace(";7.server;", ";7;"))
+    assert workload.jobs["job_id"].to_list() == ["7", "7#2"]
     assert [entry.rule for entry in workload.ledger.entries] == ["id missing or that of an earlier job: numbered anew"]
 
 

@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 from shunter.errors import InputError
-from shunter.workloads import FORMATS, read_cluster, read_workload
+from shunter.workloads import read_cluster, read_workload
 from shunter.workloads.formats import reader_of
 from shunter.workloads.load import offered_load
 from shunter.workloads.text.repairs import UNREADABLE
 from shunter.workloads.text.source import open_source
-from tests.support import trace, traces_folder
+from tests.support import trace
 from tests.workloads.formats.published_logs import days, job, percentages, quantiles, read_text, rules, write
 
 FOLDER = "philly"
@@ -222,21 +222,6 @@ def test_what_is_recognized(tmp_path: Path) -> None:
         "a,b\n1,2\n",
     ):
         assert not reader.recognizes(open_source(write(tmp_path, text)))
-
-
-def test_samples_are_recognized_and_those_of_other_logs_are_not() -> None:
-    files = sorted(path for path in traces_folder().glob("**/*") if path.is_file())
-    found = {path.name for path in files if reader_of("philly").recognizes(open_source(path))}
-    ours = {"philly_sia.csv.gz", "philly_sample1000_jobid.csv", "cluster_job_log_readme_sample.json"}
-    assert found == (ours if files else set())
-    assert "philly" in FORMATS
-
-
-def test_the_published_example() -> None:
-    workload = read_workload(trace(f"{FOLDER}/cluster_job_log_readme_sample.json"))
-    (found,) = workload.jobs.to_dicts()
-    assert (found["tasks"], found["nodes"], found["attempts"], found["logged_wait_s"]) == (8, 1, 2, 30.0)
-    assert found["run_s"] == unix_s("2017-10-09 06:53:12", 7) - unix_s("2017-10-07 01:12:09", 7)
 
 
 def test_statistics_of_the_flat_table() -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 import shunter
 from shunter.model.workload import Workload
 from shunter.workloads import read_workload
 from shunter.workloads.text.requeues import REQUEUED
-from tests.support import trace
+from tests.workloads.formats.test_sacct_json import job
 
 SHOWN = ("job_id", "submit_s", "logged_wait_s", "run_s", "status", "depends_on")
 SACCT = "JobID|User|JobName|State|Submit|Eligible|Start|End|Elapsed|Timelimit|NCPUS|NodeList\n"
@@ -173,9 +173,11 @@ def test_later_runs_are_held_until_the_run_before_has_ended(tmp_path: Path) -> N
     assert list(schedule.queue_wait_s) == [0.0, 990.0, 0.0]
 
 
-@pytest.mark.parametrize("name", ["sacct", "sacct_requeued"])
-def test_the_real_sample_of_slurm(name: str) -> None:
-    """Its first run was of 0 s: what is left is one job with its own id."""
-    workload = read_workload(trace(f"slurm/json/{name}.json"))
+def test_a_first_run_of_0_s_in_json(tmp_path: Path) -> None:
+    """What is left is one job with its own id."""
+    at_once = job(7, state={"current": ["NODE_FAIL"]}, time={"submission": 90, "start": 100, "elapsed": 0, "end": 100})
+    path = tmp_path / "jobs.json"
+    path.write_text(json.dumps({"meta": {}, "jobs": [at_once, job(7)]}))
+    workload = read_workload(path)
     assert workload.jobs["job_id"].dtype == pl.Int64
-    assert len(workload) == 1
+    assert workload.jobs.select("job_id", "submit_s", "run_s").rows() == [(7, 100.0, 60.0)]

@@ -10,9 +10,9 @@ import pytest
 from shunter.errors import InputError
 from shunter.model.workload import Workload
 from shunter.workloads import read_workload
-from shunter.workloads.formats import Reading, detect_format, rltune
+from shunter.workloads.formats import Reading, rltune
 from shunter.workloads.text.source import open_source
-from tests.support import trace, traces_folder
+from tests.support import trace
 
 # With a virtual cluster, a partition alone, without GPUs, with all fields, and with the fewest.
 FIVE_19 = """; MaxNodes: 25
@@ -140,15 +140,6 @@ def test_the_public_sample() -> None:
     assert jobs["status"].unique().to_list() == ["partial"]
     assert jobs["partition"].null_count() == 960
     assert sorted(jobs["gpu_type"].unique().to_list()) == ["0", "1"]
-
-
-def test_recognition() -> None:
-    folder = traces_folder()
-    if not folder.is_dir():
-        pytest.skip("the logs are absent")
-    ours = [path for path in sorted(folder.rglob("*")) if path.is_file() and rltune.recognizes(open_source(path))]
-    assert [path.relative_to(folder).as_posix() for path in ours] == ["rltune/synthetic_trace.csv"]
-    assert detect_format(open_source(ours[0])) == "rltune"
 
 
 @pytest.mark.parametrize("text", ["x", "1,2,3", ",".join("a" * 19), GOOD.replace(",", " "), f"{GOOD},0,0"])

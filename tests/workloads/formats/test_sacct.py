@@ -231,3 +231,10 @@ def test_the_result_has_the_types_of_the_job_table(tmp_path: Path) -> None:
     texts = ("user", "group", "queue", "partition", "status", "name", "account", "qos", "gpu_type", "hosts")
     for name, dtype in jobs.schema.items():
         assert dtype == (pl.String if name in texts else numbers.get(name, pl.Float64)), name
+
+
+def test_elements_of_an_array_that_are_written_as_one(tmp_path: Path) -> None:
+    """An array that was cancelled while some of its elements ran, in the layout of XDMoD: one row for several."""
+    rows = XDMOD.splitlines()[0].replace("7|7|", "{0}|7|", 1)
+    workload = read(tmp_path, table(*(rows.format(job_id) for job_id in ("90_4", "90_[1-3]", "90_[5,7]"))), strict=True)
+    assert workload.jobs["job_id"].to_list() == ["90_4", "90_[1-3]", "90_[5,7]"]

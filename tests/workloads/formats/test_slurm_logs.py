@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from shunter.errors import InputError
 from shunter.model.workload import Workload
 from shunter.workloads import read_workload
-from shunter.workloads.formats import jobcomp, sacct, sacct_json
-from shunter.workloads.machines import scontrol, sinfo
 from shunter.workloads.text.leaving import LEFT_RULE
 from shunter.workloads.text.requeues import REQUEUED
-from shunter.workloads.text.source import Source, open_source
-from tests.support import trace, traces_folder
+from tests.support import trace
 
 COST_SIMULATOR = "slurm/hpc-cost-simulator/sacct-output-"
 
@@ -62,20 +57,6 @@ def test_phillips() -> None:
     assert jobs["requested_s"].null_count() == 0
 
 
-def test_the_other_logs_of_xdmod() -> None:
-    arrays = read_workload(trace("slurm/xdmod/unit-accounting-logs-with-job-arrays.log"))
-    assert arrays.jobs["job_id"].to_list()[:3] == ["4103947_100", "4103947_[1-3]", "4103947_[1,5]"]
-    assert arrays.jobs.select("tasks", "cores_per_task", "memory_mb_per_task").unique().rows() == [(32, 8.0, 24_000.0)]
-    plain = read_workload(trace("slurm/xdmod/unit-accounting-logs.log"))
-    assert plain.jobs["tasks"].to_list() == [32, 3, 4]
-    assert rules(plain) == {"run time 0 s: job dropped": 1}
-    unknown = read_workload(trace("slurm/xdmod/unit-unknown-job-state.log"))
-    assert unknown.jobs["status"].to_list() == ["foo"]
-    assert read_workload(trace("slurm/xdmod/unit-utf8-multibyte-chars.log")).jobs["name"].to_list() == ["aàb"]
-    with pytest.raises(InputError, match=r"never started: job dropped \(1\); still running: .* \(1\)"):
-        read_workload(trace("slurm/xdmod/unit-non-ended-job-state.log"))
-
-
 @pytest.mark.parametrize("version", ["v1", "v2"])
 def test_the_logs_of_the_cost_simulator(version: str) -> None:
     workload = read_workload(trace(f"{COST_SIMULATOR}{version}.txt"))
@@ -93,33 +74,6 @@ def test_the_logs_of_the_cost_simulator(version: str) -> None:
     # Only 32 rows of the newer file have the column of the partition.
     partitions = {"partition1": 15, "partition2": 1, None: 358} if version == "v2" else {None: 374}
     assert counts(workload, "partition") == partitions
-
-
-def test_the_small_files_of_the_cost_simulator() -> None:
-    array = read_workload(trace(f"{COST_SIMULATOR}array.txt"), strict=True)
-    assert array.jobs["job_id"].to_list() == [f"846_{task}" for task in range(8)]
-    nodes = read_workload(trace(f"{COST_SIMULATOR}multi-node.txt"), strict=True)
-    assert nodes.jobs.select("tasks", "cores_per_task", "memory_mb_per_task").rows() == [(4, 1.0, 7_628.0)]
-    bad = read_workload(trace(f"{COST_SIMULATOR}issue-gl20.txt"))
-    assert rules(bad) == {
-        "not readable: line skipped": 2,
-        "step of a job: folded into it": 9,
-        "reqmem not readable: taken as unknown": 1,
-    }
-    for name in ("issue5", "issue61", "issue63"):
-        with pytest.raises(InputError, match="no job is left"):
-            read_workload(trace(f"{COST_SIMULATOR}{name}.txt"))
-
-
-def test_accounting_as_json() -> None:
-    (job,) = read_workload(trace("slurm/json/sacct.json"), strict=True).jobs.to_dicts()
-    assert (job["cores_per_task"], job["memory_mb_per_task"], job["requested_s"]) == (2.0, 7_168.0, 18_000.0)
-    assert job["used_memory_mb_per_task"] == 2_789_367_808 / 2**20
-    requeued = read_workload(trace("slurm/json/sacct_requeued.json"))
-    # It timed out after 912 s: its limit of 15 is in minutes.
-    assert requeued.jobs.select("status", "run_s", "requested_s").rows() == [("timeout", 912.0, 900.0)]
-    with pytest.raises(InputError, match="never started"):
-        read_workload(trace("slurm/json/sacct_not_started.json"))
 
 
 def test_the_completion_log_of_rltune() -> None:
@@ -140,45 +94,6 @@ def test_the_completion_log_of_rltune() -> None:
     assert counts(workload, "status") == {"completed": 59, "failed": 16, "node_fail": 1, "timeout": 1}
     assert counts(workload, "cores_per_task") == {4.0: 43, 8.0: 18, 16.0: 16}
     assert workload.jobs["run_s"].median() == 52
-
-
-CLAIMS: dict[str, Callable[[Source], bool]] = {
-    "sacct": sacct.recognizes,
-    "sacct-json": sacct_json.recognizes,
-    "jobcomp": jobcomp.recognizes,
-    "scontrol": scontrol.recognizes,
-    "sinfo": sinfo.recognizes,
-}
-
-
-def _expected(path: str) -> set[str]:
-    if path.startswith(("slurm/xdmod/phillips", "slurm/xdmod/unit", "slurm/hpc-cost-simulator/")):
-        return {"sacct"}
-    if path.startswith("slurm/json/sacct"):
-        return {"sacct-json"}
-    named = {
-        "slurm/rltune_jobcomp/jobcomp.log": "jobcomp",
-        "slurm/text/scontrol_show_node_oneliner.txt": "scontrol",
-        "slurm/json/rivos_sinfo_out.json": "sinfo",
-    }
-    return {named[path]} if path in named else set()
-
-
-def test_each_file_is_recognized_by_its_reader_alone() -> None:
-    trace("slurm/xdmod/phillips.log.gz")
-    root = traces_folder()
-    files = [path for path in sorted(root.rglob("*")) if path.is_file() and path.suffix != ".md"]
-    assert len(files) > 50
-    found = {_name(path, root): _claimed_by(open_source(path)) for path in files}
-    assert found == {_name(path, root): _expected(_name(path, root)) for path in files}
-
-
-def _name(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix()
-
-
-def _claimed_by(source: Source) -> set[str]:
-    return {name for name, claims in CLAIMS.items() if claims(source)}
 
 
 def test_features_that_jobs_ask_for(tmp_path: Path) -> None:

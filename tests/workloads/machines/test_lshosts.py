@@ -8,11 +8,9 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.model.cluster import Node
-from shunter.workloads import read_workload
-from shunter.workloads.machines import detect_machines, read_machines
+from shunter.workloads.machines import read_machines
 from shunter.workloads.machines.lshosts import recognizes
 from shunter.workloads.text.source import open_source
-from tests.support import trace, traces_folder
 
 LSHOSTS = """HOST_NAME      type    model  cpuf ncpus maxmem maxswp server RESOURCES
 n1           X86_64 Intel_E5  12.5     4  15.5G      -    Yes (mg mpich2)
@@ -119,46 +117,22 @@ def test_refusals(tmp_path: Path, texts: tuple[str, ...], message: str) -> None:
         read_machines(write(tmp_path, *texts))
 
 
-def test_the_public_samples() -> None:
-    folder = "lsf/text_fixtures"
-    cluster, ledger = read_machines([trace(f"{folder}/{name}.txt") for name in ("lshosts", "bhosts", "bhosts_gpu")])
-    assert [(node.cores, node.gpus) for node in cluster.nodes] == [
-        (40, 2),
-        (40, 2),
-        (40, 1),
-        (40, 1),
-        (128, 0),
-        (128, 0),
-    ]
-    assert not ledger
-    cluster, ledger = read_machines([trace(f"{folder}/lshosts_real_docs.txt")])
-    # Eight lines: a client is left out, and three names are cut to the same.
-    assert [(node.cores, node.memory_mb) for node in cluster.nodes] == [
-        *[(4, 15769)] * 3, (1, 7577), (8, None), (8, 23552), (8, 16046)
-    ]  # fmt: skip
-    assert [entry.count for entry in ledger.entries] == [2, 1]
-    assert read_machines([trace("lsf/bjobs_json/bhosts_output.json")])[0].total_cores == 4
+def test_what_the_manuals_show(tmp_path: Path) -> None:
+    """A model that is not known, hosts that come and go, closed ones, and a list that is printed wider."""
+    lists = LSHOSTS.replace("Intel_E5", "!       ").replace("Yes (mg mpich2)", "Dyn (mpich2)")
+    wide = BHOSTS_GPU.replace("              ID", "          GPU_ID").replace(
+        "                        1", "gpu1                    1"
+    )
+    hosts = BHOSTS.replace("unavail    ", "closed_Adm ")
+    nodes, rules = read(tmp_path, lists, hosts, wide)
+    assert nodes == (
+        Node("n1", 8.0, 15872),
+        Node("n2", 8.0, 16046),
+        Node("gpu1", 120.0, 1048576, 2, "NVIDIA_A100"),
+    )
+    assert rules == {CLIENT: 1, "not in bhosts, so that it runs no jobs: left out": 1}
 
 
-def test_recognition(tmp_path: Path) -> None:
-    folder = traces_folder()
-    if not folder.is_dir():
-        pytest.skip("the logs are absent")
-    ours = [path for path in sorted(folder.rglob("*")) if path.is_file() and recognizes(open_source(path))]
-    assert [path.name for path in ours] == [
-        "bhosts_output.json",
-        "bhosts.txt",
-        "bhosts_gpu.txt",
-        "lshosts.txt",
-        "lshosts_gpu_real_docs.txt",
-        "lshosts_real_docs.txt",
-    ]
-    assert {detect_machines(open_source(path)) for path in ours} == {"lshosts"}
-    for text in ("x", "HOST_NAME", "HOST_NAME status load", '{"COMMAND":"bjobs"}', "\x01"):
-        assert not recognizes(open_source(write(tmp_path, text)[0]))
-
-
-@pytest.mark.parametrize("name", ["hpc-cost-simulator/accounting.lsb", "bjobs_json/bjobs_psusp_summit.json"])
-def test_other_output_of_lsf_is_no_known_format(name: str) -> None:
-    with pytest.raises(InputError, match="the content is of no known format"):
-        read_workload(trace(f"lsf/{name}"))
+@pytest.mark.parametrize("text", ["x", "HOST_NAME", "HOST_NAME status load", '{"COMMAND":"bjobs"}', "\x01"])
+def test_what_is_not_recognized(tmp_path: Path, text: str) -> None:
+    assert not recognizes(open_source(write(tmp_path, text)[0]))

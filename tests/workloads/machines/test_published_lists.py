@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,9 @@ from shunter.model.log import Ledger
 from shunter.workloads.machines import detect_machines, helios_gpus, philly_machines, read_machines
 from shunter.workloads.text.repairs import UNREADABLE
 from shunter.workloads.text.source import open_source
-from tests.support import trace, traces_folder
+from tests.support import trace
 from tests.workloads.formats.published_logs import write
+from tests.workloads.machines.published_kinds import kinds_of, published_kinds
 
 OPENB = """\
 sn,cpu_milli,memory_mib,gpu,model
@@ -145,43 +145,18 @@ SHORT_LISTS = {
 """What each list is called, its text, and its nodes."""
 
 PUBLISHED = {
-    "alibaba_openb_v2023/openb_node_list_all_node.csv.gz": (
-        1523,
-        6212,
-        {
-            ("G2", 8): 549,
-            ("T4", 2): 387,
-            ("T4", 4): 17,
-            ("P100", 2): 131,
-            ("P100", 1): 3,
-            ("V100M16", 4): 28,
-            ("V100M16", 8): 8,
-            ("V100M16", 1): 19,
-            ("V100M32", 8): 21,
-            ("V100M32", 4): 9,
-            ("G3", 8): 39,
-            ("A10", 1): 2,
-            (None, 0): 310,
-        },
-    ),
-    "alibaba_gpu_v2020/pai_machine_spec.csv.gz": (
-        1897,
-        6742,
-        {
-            ("T4", 2): 497,
-            ("MISC", 8): 280,
-            ("P100", 2): 798,
-            ("V100", 8): 104,
-            ("V100M32", 8): 135,
-            (None, 0): 83,
-        },
-    ),
-    "google_2011/machine_events-part-00000-of-00001.csv.gz": (12_477, 0, {(None, 0): 12_477}),
-    "philly/cluster_machine_list": (552, 2490, {("12GB", 2): 321, ("24GB", 8): 231}),
-    "philly/revised_machine_list.csv": (539, 3205, {(None, 8): 264, (None, 4): 271, (None, 2): 3, (None, 3): 1}),
-    "helios/earth_cluster_gpu_number.csv": (154, 1232, {(None, 8): 154}),
+    "openb": ("alibaba_openb_v2023/openb_node_list_all_node.csv.gz", 1523, 6212, 125_514),
+    "pai": ("alibaba_gpu_v2020/pai_machine_spec.csv.gz", 1897, 6742, None),
+    "spot": ("alibaba_spot_v2026/node_info_df.csv.gz", 4278, 10_412, None),
+    "google-2011": ("google_2011/machine_events-part-00000-of-00001.csv.gz", 12_477, 0, 660_300),
+    "philly": ("philly/cluster_machine_list", 552, 2490, None),
+    "philly-revised": ("philly/revised_machine_list.csv", 539, 3205, None),
+    "helios-earth": ("helios/earth_cluster_gpu_number.csv", 154, 1232, None),
 }
-"""Nodes, GPUs, and nodes of each type and number of GPUs. Earth had 1,144 GPUs on most days, and on some 88 more."""
+"""Where each list is, and the nodes, GPUs and, where they are stated, cores that others count on it.
+
+Earth had 1,144 GPUs on most days, and on some 88 more.
+"""
 
 
 def counts(ledger: Ledger) -> dict[str, int]:
@@ -198,42 +173,21 @@ def test_a_short_list(tmp_path: Path, which: str) -> None:
     assert not ledger
 
 
-@pytest.mark.parametrize("file", PUBLISHED)
-def test_a_published_list(file: str) -> None:
-    cluster, ledger = read_machines([trace(file)], strict=True)
-    assert counts(ledger) == ({NO_GPU: 13} if "revised" in file else {})
-    kinds = Counter((node.gpu_type, node.gpus) for node in cluster.nodes)
-    assert (len(cluster.nodes), cluster.total_gpus, kinds) == PUBLISHED[file]
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_kinds_add_up_to_what_is_stated(name: str) -> None:
+    _, nodes, gpus, cores = PUBLISHED[name]
+    kinds = published_kinds(name)
+    assert (kinds.total(), sum(kind[2] * count for kind, count in kinds.items())) == (nodes, gpus)
+    if cores is not None:
+        assert sum(kind[0] * count for kind, count in kinds.items()) == pytest.approx(cores, rel=1e-4)
 
 
-def test_the_published_list_of_spot() -> None:
-    cluster, ledger = read_machines([trace("alibaba_spot_v2026/node_info_df.csv.gz")], strict=True)
-    assert not ledger
-    assert (len(cluster.nodes), cluster.total_gpus) == (4278, 10_412)
-    nodes = Counter(node.gpu_type for node in cluster.nodes)
-    assert nodes == {
-        "A10": 2494,
-        "A100-SXM4-80GB": 432,
-        "H800": 219,
-        "A800-SXM4-80GB": 22,
-        "GPU-series-1": 989,
-        "GPU-series-2": 122,
-    }
-    assert sum(node.gpus for node in cluster.nodes if node.gpu_type == "GPU-series-1") == 1558
-
-
-def test_cores_and_memory_of_the_published_lists() -> None:
-    openb, _ = read_machines([trace("alibaba_openb_v2023/openb_node_list_all_node.csv.gz")])
-    assert (openb.total_cores, openb.total_memory_mb) == (125_514, 597_684 * 1024)
-    pai, _ = read_machines([trace("alibaba_gpu_v2020/pai_machine_spec.csv.gz")])
-    assert {node.cores for node in pai.nodes} == {64, 96}
-    google, _ = read_machines([trace("google_2011/machine_events-part-00000-of-00001.csv.gz")])
-    assert google.total_cores == pytest.approx(660_300, rel=1e-4)
-    assert google.total_memory_mb == pytest.approx(586_300_000, rel=1e-4)
-    shares = {cores: 100 * count / 12_477 for cores, count in Counter(node.cores for node in google.nodes).items()}
-    assert shares == pytest.approx({50: 92.7, 100: 6.3, 25: 1.0}, abs=0.05)
-    earth, _ = read_machines([trace("helios/earth_cluster_gpu_number.csv")])
-    assert len(earth.partitions) == 19
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_published_list(name: str) -> None:
+    cluster, ledger = read_machines([trace(PUBLISHED[name][0])], strict=True)
+    assert counts(ledger) == ({NO_GPU: 13} if name == "philly-revised" else {})
+    assert kinds_of(cluster.nodes) == published_kinds(name)
+    assert len(cluster.partitions) == (19 if name == "helios-earth" else 0)
 
 
 def test_a_machine_without_gpus_is_left_out_of_the_revised_list(tmp_path: Path) -> None:
@@ -303,13 +257,3 @@ def test_what_is_no_list(tmp_path: Path, text: str) -> None:
     source = open_source(write(tmp_path, text))
     assert not philly_machines.recognizes(source)
     assert not helios_gpus.recognizes(source)
-
-
-def test_no_other_public_file_is_taken_for_a_list_of_philly_or_helios() -> None:
-    files = sorted(path for path in traces_folder().glob("**/*") if path.is_file())
-    found = [
-        [path.name for path in files if reader.recognizes(open_source(path))]
-        for reader in (philly_machines, helios_gpus)
-    ]
-    lists = [["cluster_machine_list", "revised_machine_list.csv"], ["earth_cluster_gpu_number.csv"]]
-    assert found == (lists if files else [[], []])

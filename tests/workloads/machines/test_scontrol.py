@@ -10,7 +10,6 @@ from shunter.errors import InputError
 from shunter.model.cluster import Node
 from shunter.workloads.machines import read_machines, scontrol
 from shunter.workloads.text.source import open_source
-from tests.support import trace
 
 
 def node(name: str, cpus: str, memory_mb: str, gres: str, partitions: str, state: str = "IDLE") -> str:
@@ -110,13 +109,3 @@ def test_lines_before_the_first_node_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["NodeName=a State=IDLE\n", "JobId=5 NodeName=a CPUTot=8\n", "hello\n"])
 def test_what_is_not_recognized(tmp_path: Path, text: str) -> None:
     assert not scontrol.recognizes(open_source(write(tmp_path, text)))
-
-
-def test_real_nodes() -> None:
-    cluster, ledger = read_machines([trace("slurm/text/scontrol_show_node_oneliner.txt")], strict=True)
-    assert [found.cores for found in cluster.nodes] == [32.0, 32.0, 48.0, 48.0, 32.0]
-    assert [found.gpus for found in cluster.nodes] == [4, 4, 4, 4, 0]
-    assert cluster.total_memory_mb == 256_000 + 256_000 + 184_320 + 384_000 + 512_000
-    # Each is in "test" and in one more.
-    assert [(len(found.partitions), "test" in found.partitions) for found in cluster.nodes] == [(2, True)] * 5
-    assert not ledger

@@ -12,7 +12,6 @@ from shunter.model.cluster import Node
 from shunter.workloads.machines import read_machines, sinfo
 from shunter.workloads.machines.sinfo import COMMAND
 from shunter.workloads.text.source import open_source
-from tests.support import trace
 
 BLANKS = """\
 NODELIST CPUS MEMORY GRES PARTITION
@@ -140,11 +139,3 @@ def test_refusals(tmp_path: Path) -> None:
 )
 def test_what_is_not_recognized(tmp_path: Path, text: str) -> None:
     assert not sinfo.recognizes(open_source(write(tmp_path, text)))
-
-
-def test_real_nodes() -> None:
-    cluster, ledger = read_machines([trace("slurm/json/rivos_sinfo_out.json")], strict=True)
-    assert [(node.cores, node.memory_mb, node.gpus, node.partitions) for node in cluster.nodes] == [
-        (64.0, 500_000, 0, ("hw",))
-    ] * 4
-    assert not ledger
