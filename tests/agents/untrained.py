@@ -124,9 +124,9 @@ def _write(
     return str(folder)
 
 
-def opinionated(network: Network) -> None:
+def opinionated(network: Network, seed: int = 2) -> None:
     """Gives the last layers of the policy large weights: the network prefers something everywhere."""
-    generator = torch.Generator().manual_seed(2)
+    generator = torch.Generator().manual_seed(seed)
     for layer in network.policy_layers():
         layer.weight.copy_(3 * torch.randn(layer.weight.shape, generator=generator))
 
