@@ -148,6 +148,7 @@ def test_a_policy_that_chooses_hosts_is_trained(base: Base) -> None:
     base.shunter("train", "--env", "pick-host", *SHORT[:-4], *few, "--seeds", "2", "--threads", "2", "--out", "run")
 
 
+@pytest.mark.slow
 def test_a_log_is_looked_at_and_a_policy_tuned(base: Base) -> None:
     base.shunter("trace", "info", LUBLIN)
     base.shunter(

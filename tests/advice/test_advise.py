@@ -230,6 +230,7 @@ def test_a_simulation_that_does_not_explain_the_log_stops_it(tmp_path: Path) -> 
     assert "calibration" in anyway.reused
 
 
+@pytest.mark.slow
 def test_what_was_reached_before_and_is_not_now_is_gone() -> None:
     advised()
     advised(QUIET)
@@ -255,6 +256,7 @@ def test_who_needs_true_run_times_is_never_advised(tmp_path: Path) -> None:
     assert any("no requested time" in one for one in advice.conclusion["sentences"])
 
 
+@pytest.mark.slow
 def test_users_stand_in_for_requests(tmp_path: Path) -> None:
     none = pl.lit(None, dtype=pl.Float64)
     user = "u" + (pl.col("run_s").rank("ordinal") // 200).cast(pl.String)
@@ -334,6 +336,7 @@ def test_policies_that_stop_jobs_are_tried_only_if_allowed() -> None:
 NASTY = "<script>alert(1)</script>\"'$x\u202e"
 
 
+@pytest.mark.slow
 def test_names_of_strangers_are_shown_as_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from shunter.advice.terminal import print_advice
 

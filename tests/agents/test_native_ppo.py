@@ -100,6 +100,7 @@ def _figures(update: dict[str, float]) -> dict[str, float]:
     return {name: value for name, value in update.items() if not name.endswith("_s") or name.startswith("episode/")}
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("kind", ["kernel", "mlp", "attention", "hosts"])
 def test_a_saved_state_goes_on_bit_for_bit(kind: str) -> None:
     first, second = _fresh(kind), _fresh(kind)
@@ -193,7 +194,7 @@ NEAR = 5
 decides: with a fifth of all seeds one does within a hundred updates, and from there on the two part."""
 
 
-@pytest.mark.every(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["kernel", "mlp", "attention"])
 @pytest.mark.parametrize("extra", [{}, {"exploration": 0.1, "value_clip": 0.2, "accumulate": 2}], ids=["plain", "all"])
 def test_a_hundred_updates_stay_with_those_of_the_reference(kind: str, extra: dict[str, float]) -> None:

@@ -60,6 +60,7 @@ def test_train_and_evaluate_print_the_same_figures(shunter: Command, run: Path, 
     assert sentences == [one["result"] for one in evaluated["verdict"]]
 
 
+@pytest.mark.slow
 def test_evaluate_leads_with_where_a_policy_began(shunter: Command, run: Path, trained: dict[str, Any]) -> None:
     """Its beginning, the tuned file, the classic of its training days, the best in hindsight; and its bound."""
     small = ("--workload", LOG, "--windows", 6, "--length", 100)

@@ -108,6 +108,7 @@ def test_a_calibration(shunter: Command, tmp_path: Path, open_page: OpenPage) ->
     assert json.loads((tmp_path / "calibrated" / "calibration.json").read_text())["verdict"] in text
 
 
+@pytest.mark.slow
 def test_a_training_its_seeds_and_an_evaluation(
     shunter: Command, tmp_path: Path, open_page: OpenPage, few_classics: None
 ) -> None:
@@ -128,6 +129,7 @@ def test_a_training_its_seeds_and_an_evaluation(
     assert "learned" in look_through(page, open_page, "Contenders")
 
 
+@pytest.mark.slow
 def test_a_study(shunter: Command, tmp_path: Path, open_page: OpenPage, few_classics: None) -> None:
     names = iter(TRAIN[2:])
     training = {str(name).removeprefix("--").replace("-", "_"): value for name, value in zip(names, names, strict=True)}

@@ -135,6 +135,7 @@ def test_an_interrupted_training_ends_its_jobs_and_keeps_its_model(tmp_path: Pat
     assert queue_scheduler({"policy": str(tmp_path / "model")}).settings.policy == str(tmp_path / "model")
 
 
+@pytest.mark.slow
 def test_a_policy_learns_on_executed_jobs_and_decides_in_the_queue(shunter: Command, tmp_path: Path) -> None:
     made = ("--generate", 5, "--cores", "1:2", "--seconds", "0.02:0.1", "--simulate", "--capacity", 2)
     learned = shunter("run", *made, "--train", 2, "--window", 4, "--gamma", 0.9, "--lr", 0.005, "--out", "model")

@@ -171,6 +171,7 @@ def test_tuning_sees_training_days_and_the_report_later_ones(
     assert all(begin >= 350 for begin, _ in seen[later:])
 
 
+@pytest.mark.slow
 def test_several_logs(shunter: Command, out: Path, tmp_path: Path) -> None:
     plot = tmp_path / "tuned.png"
     options = ("--workload", OTHER, "--cluster", 64, "--cluster", 40, "--out", out, "--plot", plot)

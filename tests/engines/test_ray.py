@@ -257,6 +257,7 @@ def _addresses_of(processes: set[int]) -> list[str]:
     return [row[1].split(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets]
 
 
+@pytest.mark.slow
 def test_a_place_that_cannot_be_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"unknown place \(--on\) 'rya'; did you mean 'ray'\?"):
         check_on("rya")

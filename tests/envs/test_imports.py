@@ -8,6 +8,7 @@ import sys
 import pytest
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize(
     ("module", "without"),
     [

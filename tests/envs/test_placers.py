@@ -64,6 +64,7 @@ def test_first_fit_in_python_is_the_cores(mode: str, others: Path) -> None:
     assert played(python) == played(core)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("placement", ["milp", "my.py:LastFit"])
 @pytest.mark.parametrize("mode", MODES)
 def test_threads_change_nothing(mode: str, placement: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

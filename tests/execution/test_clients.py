@@ -24,6 +24,7 @@ from tests.support import PROJECT
 CLIENTS, BATCHES, BATCH = 20, 3, 2
 
 
+@pytest.mark.slow
 def test_twenty_clients_at_once_lose_nothing_and_jobs_start_in_order(box: Box, tmp_path: Path) -> None:
     lines = tmp_path / "lines"
     box.ask("pause")

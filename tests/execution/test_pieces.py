@@ -201,6 +201,7 @@ check(lib.shunter_spawner_serve(its.detach()))
 """
 
 
+@pytest.mark.slow
 def test_the_spawner_refuses_what_is_no_request() -> None:
     with pytest.raises(InputError, match="descriptor is -1"):
         check(lib.shunter_spawner_serve(-1))

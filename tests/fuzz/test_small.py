@@ -21,6 +21,7 @@ def every(tmp_path_factory: pytest.TempPathFactory) -> list[Target]:
     return targets(tmp_path_factory.mktemp("fuzz"))
 
 
+@pytest.mark.slow
 def test_every_sound_file_is_taken_and_every_reader_is_there(every: list[Target]) -> None:
     for target in every:
         # A format without a sample of its own is only tried with damaged files.

@@ -49,6 +49,7 @@ def seen_by_hooks(network: nn.Module, seen: Observations) -> dict[str, NDArray[n
     return found
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("prefix", ["", "inner."])
 @pytest.mark.parametrize("kind", RELUS)
 def test_the_same_units_act_as_in_pytorch(kind: str, prefix: str) -> None:

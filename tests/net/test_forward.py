@@ -124,6 +124,7 @@ def test_unusual_networks_agree(kind: str, more: dict[str, Any], sources: list[s
         _agree(pair, seen)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("instructions", INSTRUCTIONS)
 @pytest.mark.parametrize("kind", [*JOB_KINDS, "hosts"])
 def test_an_observation_is_judged_alike_alone_and_among_others(kind: str, instructions: str) -> None:

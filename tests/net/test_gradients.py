@@ -164,6 +164,7 @@ STEP = 0.02
 """How far weights are moved, along a direction of length 1; then half as far."""
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("exploration", [0.0, 0.2])
 @pytest.mark.parametrize(("kind", "source", "more"), SMOOTH, ids=[kind for kind, _, _ in SMOOTH])
 def test_gradients_are_the_slopes_of_the_core_s_own_loss(

@@ -40,7 +40,7 @@ def test_actions_that_the_mask_forbids(play: Play, seed: int) -> None:
     play_both(play, Random(seed), carelessness=0.3)
 
 
-@pytest.mark.every(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_crowds(mode: str) -> None:
     random = Random(mode)
@@ -81,7 +81,7 @@ def test_nodes_that_fail(mode: str, data: st.DataObject, seed: int) -> None:
     play_both(with_failures(data.draw(random_plays(modes=[mode])), random), random, carelessness=0.1)
 
 
-@pytest.mark.every(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_nodes_that_fail_in_crowds(mode: str) -> None:
     random = Random(f"failures {mode}")
@@ -104,7 +104,7 @@ def test_the_recent_past(mode: str) -> None:
         play_both(with_failures(play, random) if random.random() < 0.3 else play, random)
 
 
-@pytest.mark.every(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["reserve", "feasible"])
 def test_stopping_those_who_run(mode: str) -> None:
     random = Random(f"stops {mode}")

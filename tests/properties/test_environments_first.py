@@ -59,6 +59,7 @@ def first_of_the_order(core: CoreEnvironment) -> int:
     return first_allowed([False, *(mask[1:] & ~is_held_back).tolist()]) or int(mask.argmax())
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("mode", MODES)
 @examples(40)
 @given(data=st.data())

@@ -76,6 +76,7 @@ def test_fractions(scene: Scene, config: Config) -> None:
     check_equal(scene, config)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @examples(14)
 @given(scene=gpu_scenes(), config=gpu_configs())

@@ -132,6 +132,7 @@ def random_linear(draw: st.DrawFn) -> str:
     return "linear?" + "&".join(f"{name}={value}" for name, value in parameters.items())
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @examples(40)
 @given(scene=random_scenes(), config=random_configs(), policy=random_linear())

@@ -27,6 +27,7 @@ def test_partitions_and_features_under_every_placement(placement: str, scene: Sc
     check_equal(scene, replace(config, placement=placement))
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @examples(20)
 @given(scene=scoped_scenes(), config=gpu_configs())
@@ -64,6 +65,7 @@ def test_exclusive_jobs_under_every_placement(
     check_equal(data.draw(exclusive(scene)), replace(config, placement=placement))
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @examples(15)
 @given(data=st.data(), scene=any_scenes(), config=gpu_configs())

@@ -176,6 +176,7 @@ def test_odd_spans_are_drawn(submit_s: list[float]) -> None:
     figure.savefig(io.BytesIO(), format="png", dpi=30)
 
 
+@pytest.mark.slow
 def test_every_kind_of_panel_can_be_saved() -> None:
     figure = drawn(
         Cluster.pool(1),

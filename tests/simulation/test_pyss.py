@@ -22,6 +22,7 @@ def test_no_schedule_is_left_out() -> None:
     assert sum(len(each.rules) * len(each.jobs) for each in pyss_workloads()) == 1414
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize(("workload", "dispatch"), SCHEDULES)
 def test_end_times_of_the_core(workload: PyssWorkload, dispatch: str) -> None:
     frame = pl.DataFrame(

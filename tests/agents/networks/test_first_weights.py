@@ -29,6 +29,7 @@ CASES = [
 ]
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize(("kind", "decision", "temperature"), CASES)
 def test_both_engines_begin_with_the_same_weights(kind: str, decision: str, temperature: float | None) -> None:
     options, layout = NetworkOptions(kind=kind, order_temperature=temperature), LAYOUTS[decision]
@@ -40,6 +41,7 @@ def test_both_engines_begin_with_the_same_weights(kind: str, decision: str, temp
     assert any(not np.array_equal(in_core[name], other[name]) for name in in_core)
 
 
+@pytest.mark.every(6)
 @pytest.mark.parametrize(("kind", "decision", "temperature"), CASES)
 def test_last_layers_are_those_that_the_network_names(kind: str, decision: str, temperature: float | None) -> None:
     network = build(NetworkOptions(kind=kind, order_temperature=temperature), LAYOUTS[decision])

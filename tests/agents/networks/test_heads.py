@@ -30,6 +30,7 @@ def _built(kind: str, layout: Layout, temperature: float | None = None) -> Netwo
     return network
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("temperature", [None, 4.0])
 @pytest.mark.parametrize(("kind", "layout"), KINDS)
 def test_heads_begin_alike(kind: str, layout: Layout, temperature: float | None) -> None:

@@ -31,6 +31,7 @@ def test_enforcing_places_jobs_on_the_named_hosts(lsf: EmulatedLsf, beside: Besi
     assert {id: list(lsf.job(id).places) for id in jobs} == {id: [host] for id, host in named.items()}
 
 
+@pytest.mark.slow
 def test_a_job_that_does_not_start_is_let_go_in_time(lsf: EmulatedLsf, beside: Beside) -> None:
     lsf.set(is_paused=True)
     waiting = lsf.submit(minutes=5)

@@ -125,6 +125,7 @@ def test_jobs_start_in_the_order_of_the_policy(lsf: EmulatedLsf, beside: Beside)
     assert sorted(jobs, key=lambda id: lsf.job(id).start_s or 0) == [jobs[1], jobs[2], jobs[0]]
 
 
+@pytest.mark.slow
 def test_what_administrators_set_is_never_touched(lsf: EmulatedLsf, beside: Beside) -> None:
     nine, one, five, three = lsf.crowd(9, 1, 5, 3)
     lsf.run("bmod", "-aps", "admin=7", str(one))
@@ -187,6 +188,7 @@ def test_jobs_go_back_to_where_they_came_though_others_come_and_go_meanwhile(lsf
     assert lsf.line("plain") == [nine, five, late]
 
 
+@pytest.mark.slow
 def test_a_job_that_comes_in_the_very_instant_does_not_put_another_too_low(lsf: EmulatedLsf, beside: Beside) -> None:
     nine, one, five = lsf.crowd(9, 1, 5, queue="plain")
     beside.make().cycle()

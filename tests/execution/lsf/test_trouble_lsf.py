@@ -182,6 +182,7 @@ def test_a_host_that_goes_and_a_queue_that_stops_are_seen(lsf: EmulatedLsf, besi
     assert [job.id for job in site.pending] == [nine, one]
 
 
+@pytest.mark.slow
 def test_without_json_the_same_is_read_from_text(lsf: EmulatedLsf, beside: Beside) -> None:
     lsf.crowd(9, 1)
     lsf.submit("-n", "2", "-R", "rusage[mem=2000] span[hosts=1]", "-sp", "70", minutes=2)

@@ -11,6 +11,8 @@ from shunter.execution.operating.neighbor import Knob
 from tests.execution.operating.beside import Beside
 from tests.execution.slurm.real_slurm import RealSlurm
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_job_that_slurm_would_not_start_runs_where_the_policy_says(slurm: RealSlurm, beside: Beside) -> None:
     first = slurm.submit("--ntasks=4", "--nodes=1", "--nodelist=node1")

@@ -18,6 +18,8 @@ from tests.execution.operating.beside import Beside
 from tests.execution.operating.looking import look_until
 from tests.execution.slurm.real_slurm import RealSlurm
 
+pytestmark = pytest.mark.slow
+
 
 def test_observing_changes_nothing(slurm: RealSlurm, beside: Beside) -> None:
     slurm.crowd(9, 1, 5)

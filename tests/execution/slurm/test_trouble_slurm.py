@@ -16,6 +16,8 @@ from shunter.execution.slurm.programs import Programs
 from tests.execution.operating.beside import Beside
 from tests.execution.slurm.real_slurm import RealSlurm
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_controller_that_hangs_opens_the_breaker_and_is_found_again(slurm: RealSlurm, beside: Beside) -> None:
     nine, one = slurm.crowd(9, 1)

@@ -212,6 +212,7 @@ def test_it_fits_a_phone_and_a_dark_page(page_of_pool: Path, open_page: OpenPage
     assert sum(light.page.evaluate(pixel)) > sum(dark.page.evaluate(pixel))
 
 
+@pytest.mark.slow
 def test_predicted_bars_now_and_more_data(page_of_pool: Path, open_page: OpenPage) -> None:
     """What the dashboard does with it: lanes by name, a line at now, predicted starts, new data in the same view."""
     watched = drawn(open_page(page_of_pool))

@@ -101,6 +101,7 @@ def test_a_page_without_figures_is_small() -> None:
     assert len(page_html(page)) < 60_000
 
 
+@pytest.mark.slow
 def test_paper_is_light_whatever_the_screen_is(nasty: Path, open_page: OpenPage) -> None:
     page = open_page(nasty, dark=True).page
     color = "getComputedStyle(document.body).color"

@@ -261,6 +261,7 @@ def test_a_report_runs_in_a_box_of_its_own(live: Talk, open_page: OpenPage) -> N
     wait_until(lambda: page.title() == "null", "the report to run")
 
 
+@pytest.mark.slow
 def test_the_page_says_that_the_connection_is_lost_and_comes_back_by_itself(
     open_page: OpenPage, tmp_path: Path
 ) -> None:
