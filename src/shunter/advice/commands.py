@@ -38,8 +38,8 @@ def slurm_lines(settings: Object, parameters: Object) -> tuple[list[str], str | 
         settings: The words of the way to schedule.
         parameters: The parameters of its policy.
     """
-    kind, guard_s = settings["policy"].partition("?")[0], settings.get("max_wait_s")
-    if guard_s is not None:
+    kind = settings["policy"].partition("?")[0]
+    if settings.get("max_wait_s") is not None:
         return [], "Slurm has no limit on waits after which a job goes first"
     if kind == "fcfs":
         order = ["PriorityType=priority/basic"]

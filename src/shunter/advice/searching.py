@@ -124,7 +124,7 @@ def tuning_stage(
     asked = TuneRequest.of(
         objective=request.objective.metric,
         bounds=[f"{bound.metric}={bound.factor:.15g}" for bound in request.objective.bounds],
-        # Classics under other rules are on the ladder anyway, and a network that begins as this decides as easy does.
+        # Classics under other rules are candidates anyway, and a network that begins as this decides as easy does.
         dispatch=EASY,
         train=days.first,
         report=f"{low!r}:{high!r}",
