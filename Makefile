@@ -92,7 +92,7 @@ lint: dev
 	cargo clippy --manifest-path core/Cargo.toml --quiet --all-targets -- --deny warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
+	$(BIN)/mypy --no-incremental # what it keeps of the generated border to the core goes stale
 
 rust-test: tools
 	cargo test --manifest-path core/Cargo.toml --quiet
