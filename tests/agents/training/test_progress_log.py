@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import (  # type: ignore[import-untyped]
-    EventAccumulator,
-)
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from shunter.agents.algorithms import ALGORITHMS, D3qnOptions, PpoOptions, ReinforceOptions, SacOptions
 from shunter.agents.networks import NetworkOptions, build
