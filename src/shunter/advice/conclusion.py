@@ -76,8 +76,8 @@ def _keep(stages: dict[str, Any]) -> tuple[list[str], list[Object]]:
             f"{choice['chosen']} was chosen on the days before, but on the later days it {why}.",
         ]
     elif choice["better"]:
-        what = "significantly better on the days to choose on, but each of them breaks a bound"
-        sentences = [f"Keep {today}. {choice['better']} of {counted(tried, 'candidate')} are {what}."]
+        what = f"Each candidate that is significantly better on the days to choose on ({choice['better']} of {tried})"
+        sentences = [f"Keep {today}. {what} breaks a bound."]
     else:
         what = "is significantly better on the days to choose on"
         sentences = [f"Keep {today}. None of the {counted(tried, 'candidate')} {what}."]
